@@ -1,0 +1,33 @@
+# Flags that every target shares, and the one way to declare a library.
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+add_library(betz_flags INTERFACE)
+target_include_directories(betz_flags INTERFACE ${CMAKE_SOURCE_DIR}
+                                                ${CMAKE_BINARY_DIR})
+target_compile_options(betz_flags INTERFACE -Wall -Wextra -Werror
+                                            -Wno-unused-parameter)
+target_compile_definitions(betz_flags
+                           INTERFACE BETZ_VERSION="${PROJECT_VERSION}")
+target_link_options(betz_flags INTERFACE -fuse-ld=lld -Wl,--gc-sections)
+target_compile_options(betz_flags INTERFACE -ffunction-sections
+                                            -fdata-sections)
+if(BETZ_SANITIZE)
+  target_compile_options(
+    betz_flags INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=all
+                         -fno-omit-frame-pointer)
+  target_link_options(betz_flags INTERFACE -fsanitize=address,undefined)
+else()
+  # One binary must run on any glibc as new as Debian 12's.
+  target_link_options(betz_flags INTERFACE -static-libstdc++ -static-libgcc)
+endif()
+
+# betz_library(NAME SOURCES ... LINK ...): a static library `betz_NAME`.
+function(betz_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
+  add_library(betz_${name} STATIC ${ARG_SOURCES})
+  target_link_libraries(betz_${name} PUBLIC betz_flags ${ARG_LINK})
+endfunction()

@@ -1,0 +1,131 @@
+#include "runtime/base/File.h"
+
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace betz {
+namespace {
+
+class FileDescriptor {
+public:
+  explicit FileDescriptor(int fd) : fd(fd) {}
+  FileDescriptor(const FileDescriptor &) = delete;
+  FileDescriptor &operator=(const FileDescriptor &) = delete;
+  ~FileDescriptor() {
+    if (fd >= 0)
+      ::close(fd);
+  }
+  int get() const { return fd; }
+
+private:
+  int fd;
+};
+
+Status systemError(const std::filesystem::path &path, std::string_view doing) {
+  int error = errno;
+  std::string text = fmt::format("{}: cannot {}: {}", path.string(), doing,
+                                 std::strerror(error));
+  if (error == ENOENT)
+    return notFound(std::move(text));
+  if (error == ENOSPC || error == ENOMEM)
+    return resourceExhausted(std::move(text));
+  return invalidArgument(std::move(text));
+}
+
+} // namespace
+
+Result<MappedFile> MappedFile::open(const std::filesystem::path &path,
+                                    bool prefault) {
+  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (fd.get() < 0)
+    return systemError(path, "open");
+  struct stat info;
+  if (::fstat(fd.get(), &info) != 0)
+    return systemError(path, "stat");
+  if (!S_ISREG(info.st_mode))
+    return invalidArgument(
+        fmt::format("{}: not a regular file", path.string()));
+  if (info.st_size == 0)
+    return MappedFile(nullptr, 0);
+  int flags = MAP_PRIVATE | (prefault ? MAP_POPULATE : 0);
+  void *data = ::mmap(nullptr, static_cast<size_t>(info.st_size), PROT_READ,
+                      flags, fd.get(), 0);
+  if (data == MAP_FAILED)
+    return systemError(path, "map");
+  return MappedFile(static_cast<const std::byte *>(data),
+                    static_cast<size_t>(info.st_size));
+}
+
+MappedFile::MappedFile(MappedFile &&other) noexcept
+    : data(std::exchange(other.data, nullptr)),
+      size(std::exchange(other.size, 0)) {}
+
+MappedFile &MappedFile::operator=(MappedFile &&other) noexcept {
+  std::swap(data, other.data);
+  std::swap(size, other.size);
+  return *this;
+}
+
+MappedFile::~MappedFile() {
+  if (data)
+    ::munmap(const_cast<std::byte *>(data), size);
+}
+
+Status writeAll(int fd, const void *data, size_t size) {
+  const char *at = static_cast<const char *>(data);
+  while (size > 0) {
+    ssize_t wrote = ::write(fd, at, size);
+    if (wrote < 0 && errno == EINTR)
+      continue;
+    if (wrote < 0)
+      return resourceExhausted(
+          fmt::format("cannot write: {}", std::strerror(errno)));
+    at += wrote;
+    size -= static_cast<size_t>(wrote);
+  }
+  return Status::ok();
+}
+
+Status writeFileAtomically(const std::filesystem::path &path,
+                           const std::function<Status(int fd)> &write) {
+  std::string temporary =
+      fmt::format("{}.{}.partial", path.string(), ::getpid());
+  auto abandon = [&](Status status) {
+    ::unlink(temporary.c_str());
+    return status;
+  };
+  {
+    FileDescriptor fd(::open(temporary.c_str(),
+                             O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+    if (fd.get() < 0)
+      return systemError(path, "create a file beside it");
+    if (Status status = write(fd.get()); !status.isOk())
+      return abandon(std::move(status).withContext(path.string()));
+    if (::fsync(fd.get()) != 0)
+      return abandon(systemError(path, "flush"));
+  }
+  if (::rename(temporary.c_str(), path.c_str()) != 0)
+    return abandon(systemError(path, "rename into place"));
+  return Status::ok();
+}
+
+Status writeFileAtomically(const std::filesystem::path &path,
+                           std::string_view contents) {
+  return writeFileAtomically(path, [&](int fd) {
+    return writeAll(fd, contents.data(), contents.size());
+  });
+}
+
+Result<std::string> readTextFile(const std::filesystem::path &path) {
+  BETZ_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
+  std::span<const std::byte> bytes = file.bytes();
+  return std::string(reinterpret_cast<const char *>(bytes.data()),
+                     bytes.size());
+}
+
+} // namespace betz

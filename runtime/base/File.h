@@ -1,0 +1,48 @@
+//===- File.h - Files that are mapped whole and appear by rename ----------===//
+#pragma once
+
+#include "runtime/base/Status.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+
+namespace betz {
+
+/// A whole file mapped read-only. Move-only; unmapped on destruction. Reading
+/// from several threads is safe. An empty file maps to an empty span.
+class MappedFile {
+public:
+  /// `prefault` reads all pages now, so that later access never waits on disk.
+  static Result<MappedFile> open(const std::filesystem::path &path,
+                                 bool prefault = false);
+  MappedFile(MappedFile &&other) noexcept;
+  MappedFile &operator=(MappedFile &&other) noexcept;
+  ~MappedFile();
+
+  std::span<const std::byte> bytes() const { return {data, size}; }
+
+private:
+  MappedFile(const std::byte *data, size_t size) : data(data), size(size) {}
+  const std::byte *data = nullptr;
+  size_t size = 0;
+};
+
+/// Writes a file beside `path` through `write`, flushes it to disk and renames
+/// it over `path`; on any failure `path` is as it was and nothing is left.
+/// `write` gets a file descriptor and must not close it.
+Status writeFileAtomically(const std::filesystem::path &path,
+                           const std::function<Status(int fd)> &write);
+Status writeFileAtomically(const std::filesystem::path &path,
+                           std::string_view contents);
+
+/// Writes all bytes to a descriptor, through short writes and interrupts.
+Status writeAll(int fd, const void *data, size_t size);
+
+/// A text file's contents.
+Result<std::string> readTextFile(const std::filesystem::path &path);
+
+} // namespace betz
