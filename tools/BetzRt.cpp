@@ -1,0 +1,11 @@
+//===- BetzRt.cpp - The runtime's command: no compiler inside -------------===//
+#include "tools/RuntimeCommands.h"
+
+int main(int argc, char **argv) {
+  betz::CommandLine line(
+      "betz-rt", "Run, measure and inspect compiled neural decoders.");
+  betz::addRunCommand(line);
+  betz::addBenchCommand(line);
+  betz::addDataCommand(line);
+  return line.run(argc, argv);
+}

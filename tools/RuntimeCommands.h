@@ -1,0 +1,15 @@
+//===- RuntimeCommands.h - Commands that need no compiler -----------------===//
+#pragma once
+
+#include "tools/CommandLine.h"
+
+namespace betz {
+
+/// `run M.betz`: one batch from a file, or every window of a recording.
+void addRunCommand(CommandLine &line);
+/// `bench M.betz`: time a step.
+void addBenchCommand(CommandLine &line);
+/// `data inspect|synth`: look at recordings, make synthetic ones.
+void addDataCommand(CommandLine &line);
+
+} // namespace betz
