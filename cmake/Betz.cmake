@@ -18,7 +18,7 @@ target_compile_options(betz_flags INTERFACE -ffunction-sections
 if(BETZ_SANITIZE)
   target_compile_options(
     betz_flags INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=all
-                         -fno-omit-frame-pointer)
+                         -fno-omit-frame-pointer -fsanitize=fuzzer-no-link)
   target_link_options(betz_flags INTERFACE -fsanitize=address,undefined)
 else()
   # One binary must run on any glibc as new as Debian 12's.
