@@ -23,6 +23,11 @@ bool isVector(Value value, int64_t size, Type element) {
 /// A flat integer tensor with one element a row.
 bool isFlat(Value value) { return typeOf(value).getRank() == 1; }
 
+/// Both have one element a row of the same rows.
+bool sameRows(Tensor a, Tensor b) {
+  return a.getDimSize(0) == b.getDimSize(0) && getRows(a) == getRows(b);
+}
+
 /// `row_splits` belongs to batches of `base`'s rows: one element more.
 bool splitsMatch(RowsAttr base, RowsAttr splits) {
   return base && splits && base.getSymbol() == splits.getSymbol() &&
@@ -88,7 +93,9 @@ LogicalResult GatherSumOp::verify() {
 
 LogicalResult NormOp::verify() {
   Tensor type = typeOf(getX());
-  int64_t columns = type.getRank() ? columnsOf(type) : 0;
+  if (type.getRank() == 0)
+    return emitOpError("(C1) x must have columns");
+  int64_t columns = columnsOf(type);
   if (!isVector(getGain(), columns, type.getElementType()) ||
       (getShift() && !isVector(getShift(), columns, type.getElementType())))
     return emitOpError("(C1) gain and shift must be [") << columns << "]";
@@ -144,20 +151,21 @@ LogicalResult PackPanelsOp::verify() {
 LogicalResult AttentionOp::verify() {
   Tensor q = typeOf(getQ());
   Tensor k = typeOf(getK());
-  if (getHeads() <= 0 || getKvHeads() <= 0 || q.getRank() < 2 ||
-      columnsOf(q) % int64_t(getHeads()) != 0 || getHeads() % getKvHeads() != 0)
+  int64_t heads = int64_t(getHeads()), kvHeads = int64_t(getKvHeads());
+  if (heads <= 0 || kvHeads <= 0 || q.getRank() < 2 ||
+      columnsOf(q) % heads != 0 || heads % kvHeads != 0)
     return emitOpError("(C1) heads must divide q's columns and kv_heads must "
                        "divide heads");
-  int64_t headSize = columnsOf(q) / int64_t(getHeads());
+  int64_t headSize = columnsOf(q) / heads;
   if (k != typeOf(getV()) || k.getElementType() != q.getElementType() ||
-      k.getRank() < 2 || columnsOf(k) != headSize * int64_t(getKvHeads()))
+      k.getRank() < 2 || columnsOf(k) != headSize * kvHeads)
     return emitOpError("(C2) k and v must be of one type with kv_heads * ")
            << headSize << " columns";
   bool ragged = bool(getRowSplits());
   RowsAttr batch = ragged ? getRows(typeOf(getRowSplits())) : getRows(k);
-  bool splitsGood =
-      !ragged || (isFlat(getRowSplits()) && batch && batch.getPlus() == 1);
-  if (k.getRank() != (ragged ? 2 : 3) || !splitsGood || !batch)
+  if (k.getRank() != (ragged ? 2 : 3) || !batch ||
+      batch.getPlus() != (ragged ? 1 : 0) ||
+      (ragged && !isFlat(getRowSplits())))
     return emitOpError("(C3) ragged keys are [E, columns] with row_splits "
                        "i32[B + 1], dense ones [B, N, columns] without");
   if (bool(getKeyTime()) != bool(getBounds()))
@@ -166,14 +174,15 @@ LogicalResult AttentionOp::verify() {
     Tensor time = typeOf(getKeyTime());
     Tensor bounds = typeOf(getBounds());
     int64_t queries = q.getDimSize(q.getRank() - 2);
-    if (!ragged || time.getRank() != 1 || getRows(time) != getRows(k) ||
+    if (!ragged || time.getRank() != 1 || !sameRows(time, k) ||
         bounds.getShape() != ArrayRef<int64_t>({queries, 2}))
       return emitOpError("(C4) key_time must be i32[E] and bounds i32[")
              << queries << ", 2], with ragged keys";
   }
   bool sharedQuery = q.getRank() == 2 && q.hasStaticShape();
   bool batchedQuery = q.getRank() == 3 && getRows(q) &&
-                      getRows(q).getSymbol() == batch.getSymbol();
+                      getRows(q).getSymbol() == batch.getSymbol() &&
+                      getRows(q).getPlus() == 0;
   if (!(sharedQuery || batchedQuery) ||
       getResult().getType() != attentionType(q, batch))
     return emitOpError("(C5) q must be [L, D] or [B, L, D], the result "
@@ -191,7 +200,7 @@ LogicalResult RotaryOp::verify() {
     return emitOpError("(C1) heads must divide the columns into even parts");
   if (getPosition() &&
       (type.getRank() != 2 || typeOf(getPosition()).getRank() != 1 ||
-       getRows(typeOf(getPosition())) != getRows(type)))
+       !sameRows(typeOf(getPosition()), type)))
     return emitOpError("(C2) position must be i32[E] for x: [E, D]");
   if (failed(verifySameType(*this, getX(), getResult(), "C3")))
     return failure();

@@ -354,7 +354,7 @@ def Betz_YieldOp : Betz_Op<"yield", [Pure, Terminator,
     ParentOneOf<["KernelOp"]>]> {
   let summary = "Ends a kernel";
   let arguments = (ins Variadic<Betz_AnyTensor>:$values);
-  let builders = [OpBuilder<(ins), [{}]>];
+  let builders = [OpBuilder<(ins), [{ /* no values */ }]>];
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
 }
 
