@@ -249,7 +249,7 @@ void DecoderBuilder::makePrepare() {
   for (unsigned i = 0; i < weights.size(); ++i) {
     mlir::StringAttr name = builder.getStringAttr(weights[i].name);
     prepare.setArgAttr(i, kWeightAttr, name);
-    prepare.setArgAttr(i, "betz.init",
+    prepare.setArgAttr(i, kInitAttr,
                        builder.getStringAttr(kInitNames[int(weights[i].init)]));
     prepare.setResultAttr(i, kDerivedAttr, name);
   }

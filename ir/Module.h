@@ -19,6 +19,8 @@ inline constexpr llvm::StringLiteral kMetadataAttr = "betz.metadata";
 inline constexpr llvm::StringLiteral kTargetAttr = "betz.target";
 inline constexpr llvm::StringLiteral kSectionAttr = "betz.section";
 inline constexpr llvm::StringLiteral kWeightAttr = "betz.weight";
+/// How a weight starts when none is given: normal, uniform, ones or zeros.
+inline constexpr llvm::StringLiteral kInitAttr = "betz.init";
 inline constexpr llvm::StringLiteral kDerivedAttr = "betz.derived";
 inline constexpr llvm::StringLiteral kInputAttr = "betz.input";
 inline constexpr llvm::StringLiteral kAliasAttr = "betz.alias";
