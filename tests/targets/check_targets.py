@@ -50,6 +50,7 @@ USES = RUNTIME_USES | COMPILER_USES
 FREE_FOLDERS = ("tests", "bench")
 FLAG_TARGETS = ("betz_flags", "betz_mlir_flags")
 COMPILER_LIBRARY = re.compile(r"^(MLIR|LLVM|betz_mlir_flags)|lib(MLIR|LLVM)")
+COMPILER_HEADER = re.compile(r"(mlir|llvm)(-c)?/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.MULTILINE)
 
 
@@ -90,31 +91,42 @@ def check_links(graph):
                 yield f"{target} links {name}, which is MLIR or LLVM"
 
 
-def targets_by_folder(graph):
-    folders = {}
+def folder_owners(graph):
+    owners = {}
     for target, node in graph.items():
         if target in USES:
-            folders.setdefault(node["folder"], []).append(target)
-    return folders
+            owners.setdefault(node["folder"], set()).add(target)
+    return owners
+
+
+def includes_of(node, root):
+    """Yields (file, header) of the target's sources and own headers."""
+    todo = [f"{node['folder']}/{source}" for source in node["SOURCES"]
+            if not source.startswith(("/", "$"))]
+    seen = set(todo)
+    while todo:
+        name = todo.pop()
+        for header in INCLUDE.findall((root / name).read_text("latin-1")):
+            yield name, header
+            is_own = str(pathlib.PurePath(header).parent) == node["folder"]
+            if is_own and header not in seen and (root / header).is_file():
+                seen.add(header)
+                todo.append(header)
 
 
 def check_includes(graph, root):
-    folders = targets_by_folder(graph)
-    for folder, owners in folders.items():
-        allowed = set().union(*(closure(owner) for owner in owners))
-        runtime_only = all(owner in RUNTIME_USES for owner in owners)
-        files = [path for path in sorted((root / folder).iterdir())
-                 if path.suffix in (".cpp", ".h")]
-        for path in files:
-            where = path.relative_to(root)
-            for include in INCLUDE.findall(path.read_text(errors="replace")):
-                used = folders.get(str(pathlib.PurePosixPath(include).parent))
-                if used and not allowed.intersection(used):
-                    yield f"{where} includes {include} of {used[0]}, " \
-                          f"which {owners[0]} may not use"
-                if runtime_only and re.match(r"(mlir|llvm)(-c)?/", include):
-                    yield f"{where} includes {include}; the runtime half " \
-                          "knows neither MLIR nor LLVM"
+    owners = folder_owners(graph)
+    for target, node in graph.items():
+        if target not in USES:
+            continue
+        allowed = closure(target)
+        for name, header in sorted(includes_of(node, root)):
+            used = owners.get(str(pathlib.PurePath(header).parent), allowed)
+            if not allowed & used:
+                yield f"{name} includes {header}, which {target} may not use"
+            if target in RUNTIME_USES and COMPILER_HEADER.match(header):
+                yield f"{name} includes {header}, but {target} knows " \
+                      "neither MLIR nor LLVM"
 
 
 def check(graph, root):

@@ -60,26 +60,30 @@ class Links(unittest.TestCase):
 
 
 class Includes(unittest.TestCase):
-    def errors(self, text):
+    def errors(self, source, header=""):
+        files = {"runtime/io/Reader.cpp": source, "runtime/io/Reader.h": header,
+                 "runtime/io/ForOthers.cpp": '#include "mlir/IR/Builders.h"'}
         graph = {"betz_base": node("runtime/base"),
                  "betz_io": node("runtime/io"),
                  "betz_session": node("runtime/session")}
+        graph["betz_io"]["SOURCES"] = ["Reader.cpp"]
         with tempfile.TemporaryDirectory() as folder:
             root = pathlib.Path(folder)
-            for entry in graph.values():
-                (root / entry["folder"]).mkdir(parents=True)
-            (root / "runtime/io/Reader.cpp").write_text(text)
+            (root / "runtime/io").mkdir(parents=True)
+            for name, text in files.items():
+                (root / name).write_text(text)
             return list(check_targets.check_includes(graph, root))
 
     def test_downward_include(self):
         self.assertEqual(self.errors('#include "runtime/base/Hash.h"\n'), [])
 
     def test_upward_include(self):
-        errors = self.errors('#pragma once\n'
-                             '#include "runtime/session/Session.h"\n')
-        self.assertEqual(errors, [
-            "runtime/io/Reader.cpp includes runtime/session/Session.h of "
-            "betz_session, which betz_io may not use"])
+        upward = '#pragma once\n#include "runtime/session/Session.h"\n'
+        said = "includes runtime/session/Session.h, which betz_io may not use"
+        self.assertEqual(self.errors(upward),
+                         [f"runtime/io/Reader.cpp {said}"])
+        self.assertEqual(self.errors('#include "runtime/io/Reader.h"', upward),
+                         [f"runtime/io/Reader.h {said}"])
 
     def test_mlir_header(self):
         self.assertEqual(len(self.errors('#include <mlir/IR/Builders.h>\n')), 1)
