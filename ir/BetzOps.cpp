@@ -308,8 +308,8 @@ static LogicalResult verifyFamily(KernelOp kernel) {
     break;
   }
   if (!good)
-    return kernel.emitOpError("(C3) the body does not suit a ")
-           << stringifyFamily(kernel.getFamily()) << " kernel";
+    return kernel.emitOpError("(C3) the body does not suit the family ")
+           << stringifyFamily(kernel.getFamily());
   return success();
 }
 

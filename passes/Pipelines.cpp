@@ -35,7 +35,8 @@ void addKernelsToProgram(mlir::OpPassManager &manager,
   manager.addPass(createVerifyKernelsPass());
   // 5. Needs the final launch order.
   PlanMemoryPassOptions planOptions;
-  planOptions.buckets = bucketTexts(options);
+  std::vector<std::string> buckets = bucketTexts(options);
+  planOptions.buckets = buckets;
   manager.addPass(createPlanMemoryPass(planOptions));
   manager.addPass(createVerifyProgramPass());
 }
