@@ -12,13 +12,15 @@ target_compile_options(betz_flags INTERFACE -Wall -Wextra -Werror
                                             -Wno-unused-parameter)
 target_compile_definitions(betz_flags
                            INTERFACE BETZ_VERSION="${PROJECT_VERSION}")
-target_link_options(betz_flags INTERFACE -fuse-ld=lld -Wl,--gc-sections)
+target_link_options(betz_flags INTERFACE -fuse-ld=lld -Wl,--gc-sections
+                                         -Wl,--as-needed)
 target_compile_options(betz_flags INTERFACE -ffunction-sections
                                             -fdata-sections)
 if(BETZ_SANITIZE)
+  # fuzzer-no-link: the fuzzers see which branches of the libraries they reach.
   target_compile_options(
-    betz_flags INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=all
-                         -fno-omit-frame-pointer -fsanitize=fuzzer-no-link)
+    betz_flags INTERFACE -fsanitize=address,undefined,fuzzer-no-link
+                         -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(betz_flags INTERFACE -fsanitize=address,undefined)
 else()
   # One binary must run on any glibc as new as Debian 12's.

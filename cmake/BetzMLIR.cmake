@@ -3,6 +3,9 @@
 # so that name is stripped and LLVM's components are linked by name.
 find_package(MLIR 19.1 REQUIRED CONFIG HINTS /usr/lib/llvm-19/lib/cmake/mlir)
 list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
+# tblgen's depfiles name outputs from the build's root; without this CMake makes
+# them relative to the folder and ninja takes every output for stale.
+cmake_policy(SET CMP0116 OLD)
 include(TableGen)
 include(AddLLVM)
 include(AddMLIR)

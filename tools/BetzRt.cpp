@@ -2,8 +2,8 @@
 #include "tools/RuntimeCommands.h"
 
 int main(int argc, char **argv) {
-  betz::CommandLine line(
-      "betz-rt", "Run, measure and inspect compiled neural decoders.");
+  betz::CommandLine line("betz-rt",
+                         "Run, measure and inspect compiled neural decoders.");
   betz::addRunCommand(line);
   betz::addBenchCommand(line);
   betz::addDataCommand(line);

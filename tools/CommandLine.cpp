@@ -19,8 +19,7 @@ CLI::App *CommandLine::addCommand(std::string name, std::string description,
       (parent ? parent : &app)->add_subcommand(name, std::move(description));
   command->set_version_flag("--version", program + " " BETZ_VERSION);
   if (action)
-    command->callback(
-        [this, action = std::move(action)] { chosen = action; });
+    command->callback([this, action = std::move(action)] { chosen = action; });
   else
     command->require_subcommand(1);
   return command;

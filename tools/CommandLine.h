@@ -36,5 +36,4 @@ private:
   std::function<Status()> chosen;
 };
 
-
 } // namespace betz

@@ -62,25 +62,25 @@ private:
 };
 
 /// A failed Status of the named kind.
-Status invalidArgument(
-    std::string message,
-    std::source_location where = std::source_location::current());
+Status
+invalidArgument(std::string message,
+                std::source_location where = std::source_location::current());
 Status notFound(std::string message,
                 std::source_location where = std::source_location::current());
 Status dataLoss(std::string message,
                 std::source_location where = std::source_location::current());
-Status unavailable(
-    std::string message,
-    std::source_location where = std::source_location::current());
-Status resourceExhausted(
-    std::string message,
-    std::source_location where = std::source_location::current());
-Status internalError(
-    std::string message,
-    std::source_location where = std::source_location::current());
-Status checkFailed(
-    std::string message,
-    std::source_location where = std::source_location::current());
+Status
+unavailable(std::string message,
+            std::source_location where = std::source_location::current());
+Status
+resourceExhausted(std::string message,
+                  std::source_location where = std::source_location::current());
+Status
+internalError(std::string message,
+              std::source_location where = std::source_location::current());
+Status
+checkFailed(std::string message,
+            std::source_location where = std::source_location::current());
 
 /// A value or the Status that says why there is none.
 template <typename T> class [[nodiscard]] Result {

@@ -91,10 +91,12 @@ struct TaskSpace {
   int64_t count(std::span<const int64_t> extents) const;
 };
 
-/// A generated kernel. On a CPU it is an exported C function of type
-/// CpuKernelFn (KernelAbi.h) under the same name.
+/// A kernel of the launch list. Kernels with equal specs share their code.
 struct KernelSpecEntry {
   std::string name;
+  /// The function in the executables; on a CPU of type CpuKernelFn
+  /// (KernelAbi.h).
+  std::string code;
   /// The model section it came from, e.g. "blocks.0.mlp".
   std::string section;
   TaskSpace tasks;

@@ -59,6 +59,7 @@ Json encode(const KernelSpecEntry &kernel) {
   for (const TaskSpace::Term &term : kernel.tasks.terms)
     tasks.push_back({{"dim", encode(term.dim)}, {"tile", term.tile}});
   return {{"name", kernel.name},
+          {"code", kernel.code},
           {"section", kernel.section},
           {"tasks", std::move(tasks)},
           {"spec", kernel.spec}};
@@ -215,6 +216,7 @@ Status decode(const Json &json, TaskSpace::Term &term) {
 
 Status decode(const Json &json, KernelSpecEntry &kernel) {
   BETZ_ASSIGN_OR_RETURN(kernel.name, getMember<std::string>(json, "name"));
+  BETZ_ASSIGN_OR_RETURN(kernel.code, getMember<std::string>(json, "code"));
   BETZ_ASSIGN_OR_RETURN(kernel.section,
                         getMember<std::string>(json, "section"));
   BETZ_ASSIGN_OR_RETURN(kernel.spec, getMember<std::string>(json, "spec"));

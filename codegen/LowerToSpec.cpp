@@ -1,0 +1,287 @@
+#include "codegen/LowerToSpec.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <fmt/format.h>
+
+namespace betz {
+
+using namespace ir;
+using mlir::Value;
+
+std::vector<std::string> symbolsOf(mlir::ModuleOp module) {
+  std::vector<std::string> symbols;
+  for (auto name : module->getAttrOfType<mlir::ArrayAttr>(kSymbolsAttr)
+                       .getAsRange<mlir::StringAttr>())
+    symbols.push_back(name.getValue().str());
+  return symbols;
+}
+
+Result<DType> dtypeOf(mlir::Type element) {
+  if (element.isF32())
+    return DType::F32;
+  if (element.isBF16())
+    return DType::BF16;
+  if (element.isInteger(8))
+    return DType::I8;
+  if (element.isInteger(32))
+    return DType::I32;
+  return invalidArgument("an element type that no device has");
+}
+
+std::vector<Dim> dimsOf(Tensor type, const std::vector<std::string> &symbols) {
+  std::vector<Dim> dims;
+  for (int64_t size : type.getShape()) {
+    if (!mlir::ShapedType::isDynamic(size)) {
+      dims.push_back(Dim::constant(size));
+      continue;
+    }
+    RowsAttr rows = getRows(type);
+    auto symbol =
+        std::find(symbols.begin(), symbols.end(), rows.getSymbol().str());
+    dims.push_back({int32_t(symbol - symbols.begin()), 1, rows.getPlus()});
+  }
+  return dims;
+}
+
+namespace {
+
+/// All leading dimensions as one.
+Result<Dim> rowsOf(Tensor type, const std::vector<std::string> &symbols) {
+  Dim rows = Dim::constant(1);
+  std::vector<Dim> dims = dimsOf(type, symbols);
+  if (dims.size() > 1 ||
+      (!dims.empty() && dims[0].symbol >= 0 && dims.size() == 1)) {
+    size_t leading = dims.size() == 1 ? 1 : dims.size() - 1;
+    for (size_t i = 0; i < leading; ++i) {
+      if (dims[i].symbol < 0) {
+        rows.factor *= dims[i].plus;
+        rows.plus *= dims[i].plus;
+        continue;
+      }
+      if (dims[i].plus != 0 && leading > 1)
+        return invalidArgument("rows of batch + 1 elements each");
+      rows = dims[i];
+    }
+  }
+  return rows;
+}
+
+class SpecBuilder {
+public:
+  explicit SpecBuilder(KernelOp kernel)
+      : kernel(kernel), body(kernel.getBody().front()) {}
+
+  Result<LoweredKernel> build() {
+    result.spec.symbols = symbolsOf(kernel->getParentOfType<mlir::ModuleOp>());
+    BETZ_RETURN_IF_ERROR(addOperands());
+    BETZ_RETURN_IF_ERROR(addBody());
+    return std::move(result);
+  }
+
+private:
+  Status addOperands() {
+    for (Value input : kernel.getInputs())
+      BETZ_RETURN_IF_ERROR(addOperand(input));
+    if (kernel->getNumResults() != 1)
+      return invalidArgument("a kernel with more than one result");
+    return addOperand(kernel.getResult(0));
+  }
+
+  /// Folds slices into an offset and a row stride.
+  Status addOperand(Value value) {
+    auto type = llvm::cast<Tensor>(value.getType());
+    OperandSpec operand;
+    BETZ_ASSIGN_OR_RETURN(operand.dtype, dtypeOf(type.getElementType()));
+    BETZ_ASSIGN_OR_RETURN(operand.rows, rowsOf(type, result.spec.symbols));
+    operand.columns =
+        type.getRank() == 0 || (type.getRank() == 1 && !type.hasStaticShape())
+            ? 1
+            : columnsOf(type);
+    operand.rowStride = operand.columns;
+    Value base = value;
+    while (auto slice = base.getDefiningOp<SliceOp>()) {
+      operand.offset += int64_t(slice.getOffset());
+      base = slice.getX();
+      operand.rowStride = columnsOf(llvm::cast<Tensor>(base.getType()));
+    }
+    while (auto reshape = base.getDefiningOp<ReshapeOp>()) {
+      base = reshape.getX();
+      if (base.getDefiningOp<SliceOp>())
+        return invalidArgument("a reshape of a slice, which would move data");
+    }
+    result.spec.operands.push_back(operand);
+    result.operands.push_back(base);
+    return Status::ok();
+  }
+
+  /// The operand number of a block argument; -1 for a null value.
+  int32_t number(Value value) {
+    auto argument = llvm::dyn_cast_or_null<mlir::BlockArgument>(value);
+    return argument ? int32_t(argument.getArgNumber()) : -1;
+  }
+
+  Status addBody() {
+    Value current; // what the chain has computed so far
+    for (mlir::Operation &op : body.without_terminator()) {
+      if (op.getNumResults() != 1)
+        return invalidArgument("an op with several results in a kernel");
+      BETZ_RETURN_IF_ERROR(current ? addStep(&op, current) : addFirst(&op));
+      current = op.getResult(0);
+    }
+    auto yield = llvm::cast<YieldOp>(body.getTerminator());
+    if (!current || yield.getValues()[0] != current)
+      return invalidArgument("a kernel that does not yield its last value");
+    return Status::ok();
+  }
+
+  /// The first op is the core, the prologue of a matmul, or a step that reads
+  /// an operand element by element.
+  Status addFirst(mlir::Operation *op) {
+    if (auto norm = llvm::dyn_cast<NormOp>(op)) {
+      if (kernel.getFamily() == Family::Matmul)
+        result.spec.prologue = normSpec(norm);
+      else
+        result.spec.core = NormCore{number(norm.getX()), normSpec(norm)};
+      return Status::ok();
+    }
+    if (isStep(op)) {
+      result.spec.core = IdentityCore{number(op->getOperand(0))};
+      return addStep(op, op->getOperand(0));
+    }
+    return addCore(op, Value());
+  }
+
+  static bool isStep(mlir::Operation *op) {
+    return llvm::isa<GeluOp, AddOp, MulOp>(op);
+  }
+
+  Status addStep(mlir::Operation *op, Value current) {
+    if (llvm::isa<MatmulOp>(op))
+      return addCore(op, current);
+    if (llvm::isa<GeluOp>(op) && op->getOperand(0) == current) {
+      result.spec.epilogue.push_back({EpilogueStep::Kind::Gelu, -1});
+      return Status::ok();
+    }
+    if (!llvm::isa<AddOp, MulOp>(op))
+      return unsupported(op);
+    Value other = op->getOperand(op->getOperand(0) == current ? 1 : 0);
+    if (other == current || number(other) < 0)
+      return unsupported(op);
+    auto kind = llvm::isa<AddOp>(op) ? EpilogueStep::Kind::Add
+                                     : EpilogueStep::Kind::Mul;
+    result.spec.epilogue.push_back({kind, number(other)});
+    return Status::ok();
+  }
+
+  Status unsupported(mlir::Operation *op) {
+    return invalidArgument(fmt::format(
+        "{} at this place of a {} kernel", op->getName().getStringRef().str(),
+        stringifyFamily(kernel.getFamily()).str()));
+  }
+
+  NormSpec normSpec(NormOp norm) {
+    return {norm.getKind() == NormKind::Layer ? NormForm::Layer : NormForm::Rms,
+            norm.getEps().convertToDouble(), number(norm.getGain()),
+            number(norm.getShift())};
+  }
+
+  /// `normalised` is the prologue's value, null without one.
+  Status addCore(mlir::Operation *op, Value normalised) {
+    return llvm::TypeSwitch<mlir::Operation *, Status>(op)
+        .Case([&](MatmulOp matmul) { return addMatmul(matmul, normalised); })
+        .Case([&](AttentionOp attention) { return addAttention(attention); })
+        .Case([&](GatherSumOp gather) {
+          GatherCore core;
+          for (Value index : gather.getIndices())
+            core.indices.push_back(number(index));
+          for (Value table : gather.getTables())
+            core.tables.push_back(number(table));
+          result.spec.core = core;
+          return Status::ok();
+        })
+        .Case([&](RotaryOp rotary) { return addRotary(rotary); })
+        .Case([&](SegmentSubOp sub) {
+          result.spec.core =
+              SegmentSubCore{number(sub.getValues()), number(sub.getBase()),
+                             number(sub.getRowSplits())};
+          return Status::ok();
+        })
+        .Default([&](mlir::Operation *other) { return unsupported(other); });
+  }
+
+  Status addMatmul(MatmulOp matmul, Value normalised) {
+    MatmulCore core;
+    Value x = matmul.getX();
+    if (normalised) {
+      if (x != normalised)
+        return unsupported(matmul);
+      x = normalised.getDefiningOp<NormOp>().getX();
+    }
+    core.x = number(x);
+    core.weight = number(matmul.getWeight());
+    auto weight = llvm::cast<Tensor>(matmul.getWeight().getType());
+    core.depth = weight.getDimSize(1);
+    core.columns = matmul.getOutputColumns();
+    core.panel = matmul.getColumns() ? weight.getDimSize(2) : 0;
+    result.spec.core = core;
+    return Status::ok();
+  }
+
+  Status addAttention(AttentionOp op) {
+    AttentionCore core;
+    auto q = llvm::cast<Tensor>(op.getQ().getType());
+    auto k = llvm::cast<Tensor>(op.getK().getType());
+    core.q = number(op.getQ());
+    core.k = number(op.getK());
+    core.v = number(op.getV());
+    core.rowSplits = number(op.getRowSplits());
+    core.keyTime = number(op.getKeyTime());
+    core.bounds = number(op.getBounds());
+    core.heads = int64_t(op.getHeads());
+    core.kvHeads = int64_t(op.getKvHeads());
+    core.headSize = columnsOf(q) / core.heads;
+    core.queries = q.getDimSize(q.getRank() - 2);
+    core.keys = op.getRowSplits() ? 0 : k.getDimSize(1);
+    core.sharedQuery = q.getRank() == 2;
+    core.causal = op.getCausal();
+    core.scale = op.getScale().convertToDouble();
+    core.batchSymbol = result.spec.result().rows.symbol;
+    result.spec.core = core;
+    return Status::ok();
+  }
+
+  Status addRotary(RotaryOp op) {
+    auto type = llvm::cast<Tensor>(op.getX().getType());
+    RotaryCore core;
+    core.x = number(op.getX());
+    core.position = number(op.getPosition());
+    core.heads = int64_t(op.getHeads());
+    core.rowsPerItem =
+        op.getPosition() ? 0 : type.getDimSize(type.getRank() - 2);
+    if (core.rowsPerItem == mlir::ShapedType::kDynamic)
+      return invalidArgument("rotary over a dynamic dimension needs positions");
+    core.offset = op.getOffset().convertToDouble();
+    core.step = op.getStep().convertToDouble();
+    core.periodMin = op.getPeriodMin().convertToDouble();
+    core.periodMax = op.getPeriodMax().convertToDouble();
+    result.spec.core = core;
+    return Status::ok();
+  }
+
+  KernelOp kernel;
+  mlir::Block &body;
+  LoweredKernel result;
+};
+
+} // namespace
+
+Result<LoweredKernel> lowerToSpec(KernelOp kernel) {
+  Result<LoweredKernel> lowered = SpecBuilder(kernel).build();
+  if (!lowered.isOk())
+    return std::move(lowered).status().withContext(
+        fmt::format("kernel \"{}\"", kernel.getName().str()));
+  return lowered;
+}
+
+} // namespace betz

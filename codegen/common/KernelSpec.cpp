@@ -1,0 +1,134 @@
+#include "codegen/common/KernelSpec.h"
+
+#include "runtime/base/Hash.h"
+
+#include <fmt/format.h>
+
+namespace betz {
+namespace {
+
+template <typename... Ts> struct Overloaded : Ts... {
+  using Ts::operator()...;
+};
+template <typename... Ts> Overloaded(Ts...) -> Overloaded<Ts...>;
+
+constexpr std::string_view kStepNames[] = {"gelu", "add", "mul"};
+
+std::string fusedSteps(const KernelSpec &spec) {
+  std::string name;
+  if (spec.prologue)
+    name += "norm_";
+  name += familyName(spec);
+  if (std::holds_alternative<RotaryCore>(spec.core))
+    name = "rotary";
+  if (std::holds_alternative<SegmentSubCore>(spec.core))
+    name = "segment_sub";
+  for (const EpilogueStep &step : spec.epilogue)
+    name += fmt::format("_{}", kStepNames[size_t(step.kind)]);
+  return name;
+}
+
+std::string sizes(const KernelSpec &spec) {
+  return std::visit(Overloaded{
+                        [](const MatmulCore &core) {
+                          return fmt::format("{}x{}", core.depth, core.columns);
+                        },
+                        [](const AttentionCore &core) {
+                          return fmt::format("{}h{}x{}", core.heads,
+                                             core.headSize, core.queries);
+                        },
+                        [&](const auto &) {
+                          return fmt::format("{}", spec.result().columns);
+                        },
+                    },
+                    spec.core);
+}
+
+double elements(const OperandSpec &operand, std::span<const int64_t> extents) {
+  return double(operand.rows.evaluate(extents)) * double(operand.columns);
+}
+
+double coreFlops(const KernelSpec &spec, std::span<const int64_t> extents) {
+  double result = elements(spec.result(), extents);
+  return std::visit(
+      Overloaded{
+          [&](const MatmulCore &core) {
+            return 2 * result * double(core.depth);
+          },
+          [&](const AttentionCore &core) {
+            double keys =
+                core.keys > 0
+                    ? double(core.keys) *
+                          double(extents[size_t(core.batchSymbol)])
+                    : elements(spec.operands[size_t(core.k)], extents) /
+                          double(core.kvHeads * core.headSize);
+            return 4 * keys * double(core.queries * core.heads * core.headSize);
+          },
+          [&](const NormCore &) { return 6 * result; },
+          [&](const GatherCore &core) {
+            return result * double(core.tables.size() - 1);
+          },
+          [](const IdentityCore &) { return 0.0; },
+          [&](const RotaryCore &) { return 3 * result; },
+          [](const SegmentSubCore &) { return 0.0; },
+      },
+      spec.core);
+}
+
+} // namespace
+
+std::string_view familyName(const KernelSpec &spec) {
+  return std::visit(Overloaded{
+                        [](const MatmulCore &) { return "matmul"; },
+                        [](const AttentionCore &) { return "attention"; },
+                        [](const NormCore &) { return "row"; },
+                        [](const GatherCore &) { return "gather"; },
+                        [](const auto &) { return "elementwise"; },
+                    },
+                    spec.core);
+}
+
+std::string codeName(const KernelSpec &spec) {
+  std::string hash = toHex(hashBytes(toJson(spec).dump()));
+  return fmt::format("{}_{}_{}_{}", fusedSteps(spec),
+                     toString(spec.result().dtype), sizes(spec),
+                     hash.substr(0, 8));
+}
+
+TaskSpace taskSpace(const KernelSpec &spec) {
+  TaskSpace space;
+  if (const auto *core = std::get_if<AttentionCore>(&spec.core)) {
+    space.terms.push_back({{core->batchSymbol, 1, 0}, 1});
+    space.terms.push_back({Dim::constant(core->heads), 1});
+    space.terms.push_back({Dim::constant(core->queries), spec.tile.rows});
+    return space;
+  }
+  space.terms.push_back({spec.result().rows, spec.tile.rows});
+  if (std::holds_alternative<MatmulCore>(spec.core))
+    space.terms.push_back(
+        {Dim::constant(spec.result().columns), spec.tile.columns});
+  return space;
+}
+
+KernelWork estimateWork(const KernelSpec &spec,
+                        std::span<const int64_t> extents) {
+  KernelWork work;
+  work.flops = coreFlops(spec, extents);
+  double result = elements(spec.result(), extents);
+  work.flops += result * double(spec.epilogue.size());
+  if (spec.prologue)
+    work.flops += 6 * elements(spec.operands[0], extents);
+  for (const OperandSpec &operand : spec.operands)
+    work.bytes += elements(operand, extents) * double(sizeOf(operand.dtype));
+  if (const auto *gather = std::get_if<GatherCore>(&spec.core)) {
+    // Of a table only the rows that are read cross memory.
+    for (int32_t table : gather->tables) {
+      const OperandSpec &operand = spec.operands[size_t(table)];
+      double width = double(sizeOf(operand.dtype));
+      work.bytes += (result - elements(operand, extents)) * width;
+    }
+  }
+  return work;
+}
+
+} // namespace betz

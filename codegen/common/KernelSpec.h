@@ -1,0 +1,185 @@
+//===- KernelSpec.h - A fused kernel as plain data ------------------------===//
+//
+// Everything a code generator needs to know of one launch, without MLIR: CPU
+// and CUDA code are functions of it, and it travels inside the Program as JSON
+// so that a machine without the compiler can re-tune and rebuild.
+//
+// A kernel computes
+//   result = epilogue(core(prologue(operands)))
+// where `core` gives it its family, `prologue` normalises the rows that a
+// matmul reads, and the epilogue's steps run on each element of the result.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/base/Json.h"
+#include "runtime/program/Program.h"
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace betz {
+
+/// How one operand lies in memory: rows of `columns` elements, `rowStride`
+/// apart, the first at `offset` elements from the operand's base pointer.
+/// `rows` counts all leading dimensions together; for ragged and batched
+/// operands it follows a symbol.
+struct OperandSpec {
+  DType dtype = DType::F32;
+  Dim rows;
+  int64_t columns = 1;
+  int64_t rowStride = 1;
+  int64_t offset = 0;
+
+  bool isContiguous() const { return offset == 0 && rowStride == columns; }
+  bool operator==(const OperandSpec &) const = default;
+};
+
+enum class NormForm : uint8_t { Layer, Rms };
+
+/// Normalisation of rows: over all columns, two passes in f32.
+struct NormSpec {
+  NormForm form = NormForm::Layer;
+  double eps = 1e-5;
+  int32_t gain = -1;  // operand
+  int32_t shift = -1; // operand, or -1
+
+  bool operator==(const NormSpec &) const = default;
+};
+
+/// Rows times packed panels of a weight (betz.pack_panels).
+struct MatmulCore {
+  int32_t x = -1, weight = -1;
+  int64_t depth = 0;   // K
+  int64_t columns = 0; // N
+  int64_t panel = 0;   // columns of a panel
+
+  bool operator==(const MatmulCore &) const = default;
+};
+
+/// betz.attention; operand numbers, -1 where absent.
+struct AttentionCore {
+  int32_t q = -1, k = -1, v = -1;
+  int32_t rowSplits = -1, keyTime = -1, bounds = -1;
+  int64_t heads = 1, kvHeads = 1, headSize = 0;
+  int64_t queries = 0; // a batch element
+  int64_t keys = 0;    // a batch element; 0 if ragged
+  bool sharedQuery = false;
+  bool causal = false;
+  double scale = 1;
+  int32_t batchSymbol = -1;
+
+  bool operator==(const AttentionCore &) const = default;
+};
+
+struct NormCore {
+  int32_t x = -1;
+  NormSpec norm;
+
+  bool operator==(const NormCore &) const = default;
+};
+
+struct GatherCore {
+  std::vector<int32_t> indices, tables;
+
+  bool operator==(const GatherCore &) const = default;
+};
+
+/// Reads one operand element by element.
+struct IdentityCore {
+  int32_t x = -1;
+
+  bool operator==(const IdentityCore &) const = default;
+};
+
+struct RotaryCore {
+  int32_t x = -1;
+  int32_t position = -1; // operand, or -1: the row's index modulo `period`
+  int64_t heads = 1;
+  int64_t rowsPerItem = 0; // rows after which absent positions start again
+  double offset = 0, step = 1, periodMin = 1, periodMax = 1;
+
+  bool operator==(const RotaryCore &) const = default;
+};
+
+struct SegmentSubCore {
+  int32_t values = -1, base = -1, rowSplits = -1;
+
+  bool operator==(const SegmentSubCore &) const = default;
+};
+
+using Core = std::variant<MatmulCore, AttentionCore, NormCore, GatherCore,
+                          IdentityCore, RotaryCore, SegmentSubCore>;
+
+/// A step on each element of the result. Binary steps read another operand at
+/// the same place; one with fewer rows is repeated.
+struct EpilogueStep {
+  enum class Kind : uint8_t { Gelu, Add, Mul } kind = Kind::Gelu;
+  int32_t operand = -1;
+
+  bool operator==(const EpilogueStep &) const = default;
+};
+
+/// The order of every sum, so that a window's result has the same bits in any
+/// bucket and at any place in a batch. Two kernels with equal plans and equal
+/// values give equal bits.
+struct ReductionPlan {
+  /// Matmul: products are added one k after another, in chunks of this many.
+  int64_t depthChunk = 0;
+  /// Row statistics: this many partial sums, lane i adding columns i, i + n...
+  int64_t statisticLanes = 0;
+  /// Attention: keys are taken in blocks of this many from the window's first.
+  int64_t keyBlock = 0;
+
+  bool operator==(const ReductionPlan &) const = default;
+};
+
+/// How the work is cut; never changes bits.
+struct TileConfig {
+  int64_t rows = 0;    // rows of one task
+  int64_t columns = 0; // columns of one task
+
+  bool operator==(const TileConfig &) const = default;
+};
+
+struct KernelSpec {
+  std::vector<std::string> symbols;  // of the extents, in the ABI's order
+  std::vector<OperandSpec> operands; // inputs, then the result
+  Core core;
+  std::optional<NormSpec> prologue;
+  std::vector<EpilogueStep> epilogue;
+  ReductionPlan plan;
+  TileConfig tile;
+
+  const OperandSpec &result() const { return operands.back(); }
+  int32_t resultIndex() const { return int32_t(operands.size()) - 1; }
+  bool operator==(const KernelSpec &) const = default;
+};
+
+/// "matmul", "attention", "row", "gather" or "elementwise".
+std::string_view familyName(const KernelSpec &spec);
+
+/// A name for the code: family, fused steps, sizes, and 8 hex digits of the
+/// spec's hash. Equal specs share it; it is a C identifier.
+std::string codeName(const KernelSpec &spec);
+
+/// The tasks that the spec's tile cuts a step into.
+TaskSpace taskSpace(const KernelSpec &spec);
+
+/// Floating-point operations (a multiply-add is two) and bytes that must cross
+/// memory (each operand once) for the given extents. Ragged attention counts
+/// every key of a window for every query.
+struct KernelWork {
+  double flops = 0;
+  double bytes = 0;
+};
+KernelWork estimateWork(const KernelSpec &spec,
+                        std::span<const int64_t> extents);
+
+Json toJson(const KernelSpec &spec);
+/// The error names the member that is missing or wrong.
+Result<KernelSpec> kernelSpecFromJson(const Json &json);
+
+} // namespace betz

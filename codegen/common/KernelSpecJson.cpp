@@ -1,0 +1,283 @@
+//===- KernelSpecJson.cpp - KernelSpec to JSON and back -------------------===//
+//
+// One `fields` overload a structure lists its members once; the writer and the
+// reader both walk that list.
+//
+//===----------------------------------------------------------------------===//
+#include "codegen/common/KernelSpec.h"
+
+#include <fmt/format.h>
+
+namespace betz {
+namespace {
+
+template <typename V> void fields(V &v, Dim &d) {
+  v("symbol", d.symbol);
+  v("factor", d.factor);
+  v("plus", d.plus);
+}
+template <typename V> void fields(V &v, OperandSpec &o) {
+  v("dtype", o.dtype);
+  v("rows", o.rows);
+  v("columns", o.columns);
+  v("row_stride", o.rowStride);
+  v("offset", o.offset);
+}
+template <typename V> void fields(V &v, NormSpec &n) {
+  v("form", n.form);
+  v("eps", n.eps);
+  v("gain", n.gain);
+  v("shift", n.shift);
+}
+template <typename V> void fields(V &v, MatmulCore &c) {
+  v("x", c.x);
+  v("weight", c.weight);
+  v("depth", c.depth);
+  v("columns", c.columns);
+  v("panel", c.panel);
+}
+template <typename V> void fields(V &v, AttentionCore &c) {
+  v("q", c.q);
+  v("k", c.k);
+  v("v", c.v);
+  v("row_splits", c.rowSplits);
+  v("key_time", c.keyTime);
+  v("bounds", c.bounds);
+  v("heads", c.heads);
+  v("kv_heads", c.kvHeads);
+  v("head_size", c.headSize);
+  v("queries", c.queries);
+  v("keys", c.keys);
+  v("shared_query", c.sharedQuery);
+  v("causal", c.causal);
+  v("scale", c.scale);
+  v("batch_symbol", c.batchSymbol);
+}
+template <typename V> void fields(V &v, NormCore &c) {
+  v("x", c.x);
+  v("norm", c.norm);
+}
+template <typename V> void fields(V &v, GatherCore &c) {
+  v("indices", c.indices);
+  v("tables", c.tables);
+}
+template <typename V> void fields(V &v, IdentityCore &c) { v("x", c.x); }
+template <typename V> void fields(V &v, RotaryCore &c) {
+  v("x", c.x);
+  v("position", c.position);
+  v("heads", c.heads);
+  v("rows_per_item", c.rowsPerItem);
+  v("offset", c.offset);
+  v("step", c.step);
+  v("period_min", c.periodMin);
+  v("period_max", c.periodMax);
+}
+template <typename V> void fields(V &v, SegmentSubCore &c) {
+  v("values", c.values);
+  v("base", c.base);
+  v("row_splits", c.rowSplits);
+}
+template <typename V> void fields(V &v, EpilogueStep &s) {
+  v("kind", s.kind);
+  v("operand", s.operand);
+}
+template <typename V> void fields(V &v, ReductionPlan &p) {
+  v("depth_chunk", p.depthChunk);
+  v("statistic_lanes", p.statisticLanes);
+  v("key_block", p.keyBlock);
+}
+template <typename V> void fields(V &v, TileConfig &t) {
+  v("rows", t.rows);
+  v("columns", t.columns);
+}
+template <typename V> void fields(V &v, KernelSpec &s) {
+  v("symbols", s.symbols);
+  v("operands", s.operands);
+  v("core", s.core);
+  v("prologue", s.prologue);
+  v("epilogue", s.epilogue);
+  v("plan", s.plan);
+  v("tile", s.tile);
+}
+
+/// Names in the order of the variant's or enumeration's values.
+constexpr std::string_view kCoreNames[] = {"matmul",     "attention", "norm",
+                                           "gather_sum", "identity",  "rotary",
+                                           "segment_sub"};
+constexpr std::string_view kNormNames[] = {"layer", "rms"};
+constexpr std::string_view kStepNames[] = {"gelu", "add", "mul"};
+
+std::span<const std::string_view> namesOf(NormForm) { return kNormNames; }
+std::span<const std::string_view> namesOf(EpilogueStep::Kind) {
+  return kStepNames;
+}
+
+struct Writer {
+  Json json = Json::object();
+
+  template <typename T> static Json write(T &value) {
+    if constexpr (std::is_same_v<T, DType>) {
+      return std::string(toString(value));
+    } else if constexpr (std::is_enum_v<T>) {
+      return std::string(namesOf(value)[size_t(value)]);
+    } else if constexpr (std::is_class_v<T> &&
+                         !std::is_same_v<T, std::string>) {
+      Writer inner;
+      fields(inner, value);
+      return std::move(inner.json);
+    } else {
+      return value;
+    }
+  }
+  template <typename T> static Json write(std::vector<T> &values) {
+    Json array = Json::array();
+    for (T &value : values)
+      array.push_back(write(value));
+    return array;
+  }
+  template <typename T> static Json write(std::optional<T> &value) {
+    return value ? write(*value) : Json();
+  }
+  static Json write(Core &core) {
+    Writer inner;
+    inner.json["op"] = std::string(kCoreNames[core.index()]);
+    std::visit([&](auto &alternative) { fields(inner, alternative); }, core);
+    return std::move(inner.json);
+  }
+  template <typename T> void operator()(const char *name, T &value) {
+    json[name] = write(value);
+  }
+};
+
+struct Reader {
+  const Json &json;
+  Status status;
+
+  template <typename T> Status read(const Json &from, T &value) {
+    if constexpr (std::is_enum_v<T>) {
+      return readName(from, value);
+    } else if constexpr (std::is_class_v<T> &&
+                         !std::is_same_v<T, std::string>) {
+      Reader inner{from, {}};
+      fields(inner, value);
+      return inner.status;
+    } else {
+      Json wrapped = {{"value", from}};
+      BETZ_ASSIGN_OR_RETURN(value, getMember<T>(wrapped, "value"));
+      return Status::ok();
+    }
+  }
+  template <typename T> Status readName(const Json &from, T &value) {
+    if (!from.is_string())
+      return dataLoss("must be a name");
+    std::string name = from.get<std::string>();
+    if constexpr (std::is_same_v<T, DType>) {
+      if (std::optional<DType> type = parseDType(name)) {
+        value = *type;
+        return Status::ok();
+      }
+    } else {
+      std::span<const std::string_view> names = namesOf(value);
+      for (size_t i = 0; i < names.size(); ++i)
+        if (names[i] == name) {
+          value = static_cast<T>(i);
+          return Status::ok();
+        }
+    }
+    return dataLoss(fmt::format("unknown name \"{}\"", name));
+  }
+  template <typename T> Status read(const Json &from, std::vector<T> &values) {
+    if (!from.is_array())
+      return dataLoss("must be an array");
+    values.clear();
+    for (const Json &element : from)
+      BETZ_RETURN_IF_ERROR(read(element, values.emplace_back()));
+    return Status::ok();
+  }
+  template <typename T> Status read(const Json &from, std::optional<T> &value) {
+    value.reset();
+    return from.is_null() ? Status::ok() : read(from, value.emplace());
+  }
+  Status read(const Json &from, Core &core) {
+    BETZ_ASSIGN_OR_RETURN(std::string op, getMember<std::string>(from, "op"));
+    return readCore(from, op, core,
+                    std::make_index_sequence<std::variant_size_v<Core>>());
+  }
+  template <size_t... I>
+  Status readCore(const Json &from, const std::string &op, Core &core,
+                  std::index_sequence<I...>) {
+    bool known = ((op == kCoreNames[I] && (core.emplace<I>(), true)) || ...);
+    if (!known)
+      return dataLoss(fmt::format("unknown core \"{}\"", op));
+    Reader inner{from, {}};
+    std::visit([&](auto &alternative) { fields(inner, alternative); }, core);
+    return inner.status;
+  }
+  template <typename T> void operator()(const char *name, T &value) {
+    if (!status.isOk())
+      return;
+    if (!json.is_object() || !json.contains(name)) {
+      status = dataLoss(fmt::format("\"{}\" is missing", name));
+      return;
+    }
+    status = read(json[name], value).withContext(name);
+  }
+};
+
+/// Operand numbers must lie in range: code generators index with them.
+Status checkOperands(KernelSpec &spec) {
+  int32_t count = int32_t(spec.operands.size());
+  if (count < 1)
+    return dataLoss("a kernel needs operands");
+  auto bad = [&](int32_t operand, bool optional) {
+    return operand >= count || operand < (optional ? -1 : 0);
+  };
+  bool wrong = std::visit(
+      [&](auto &core) {
+        using T = std::decay_t<decltype(core)>;
+        if constexpr (std::is_same_v<T, MatmulCore>)
+          return bad(core.x, false) || bad(core.weight, false);
+        else if constexpr (std::is_same_v<T, AttentionCore>)
+          return bad(core.q, false) || bad(core.k, false) ||
+                 bad(core.v, false) || bad(core.rowSplits, true) ||
+                 bad(core.keyTime, true) || bad(core.bounds, true);
+        else if constexpr (std::is_same_v<T, GatherCore>) {
+          bool any = core.indices.size() != core.tables.size();
+          for (int32_t operand : core.indices)
+            any |= bad(operand, false);
+          for (int32_t operand : core.tables)
+            any |= bad(operand, false);
+          return any;
+        } else if constexpr (std::is_same_v<T, SegmentSubCore>)
+          return bad(core.values, false) || bad(core.base, false) ||
+                 bad(core.rowSplits, false);
+        else if constexpr (std::is_same_v<T, NormCore>)
+          return bad(core.x, false) || bad(core.norm.gain, false) ||
+                 bad(core.norm.shift, true);
+        else
+          return bad(core.x, false);
+      },
+      spec.core);
+  if (spec.prologue)
+    wrong |= bad(spec.prologue->gain, false) || bad(spec.prologue->shift, true);
+  for (const EpilogueStep &step : spec.epilogue)
+    wrong |= bad(step.operand, step.kind == EpilogueStep::Kind::Gelu);
+  return wrong ? dataLoss("an operand number is out of range") : Status::ok();
+}
+
+} // namespace
+
+Json toJson(const KernelSpec &spec) {
+  return Writer::write(const_cast<KernelSpec &>(spec));
+}
+
+Result<KernelSpec> kernelSpecFromJson(const Json &json) {
+  KernelSpec spec;
+  Reader reader{json, {}};
+  fields(reader, spec);
+  BETZ_RETURN_IF_ERROR(std::move(reader.status).withContext("kernel spec"));
+  BETZ_RETURN_IF_ERROR(checkOperands(spec).withContext("kernel spec"));
+  return spec;
+}
+
+} // namespace betz

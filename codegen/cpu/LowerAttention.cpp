@@ -1,0 +1,341 @@
+//===- LowerAttention.cpp - Attention with an online softmax --------------===//
+//
+// A task is one batch element, one head and a block of queries. Keys are taken
+// in blocks of 64 counted from the element's first key: transpose the key block
+// into panels, scores = queries x keys, mask, rescale what was summed before,
+// add weights x values. Milakov and Gimelshein, "Online normalizer calculation
+// for softmax" (2018); Dao et al., "FlashAttention" (2022).
+//
+// A masked score counts as weight zero exactly, so a block that a query does
+// not see leaves its sums as they are, bit for bit.
+//
+//===----------------------------------------------------------------------===//
+#include "codegen/cpu/LowerKernel.h"
+#include "codegen/cpu/VectorMath.h"
+
+namespace betz::cpu {
+
+namespace {
+
+/// Below every real score; finite, so that differences of it are no NaN.
+constexpr double kNoScore = -1e30;
+
+class AttentionLowering {
+public:
+  AttentionLowering(Emitter &e, const AttentionCore &core)
+      : e(e), core(core), rows(e.spec().tile.rows),
+        keyBlock(e.spec().plan.keyBlock),
+        paddedHead((core.headSize + kMicroColumns - 1) / kMicroColumns *
+                   kMicroColumns),
+        epilogue(e), q(e.pointer(core.q)), k(e.pointer(core.k)),
+        v(e.pointer(core.v)), scores(e.scratch(rows * keyBlock)),
+        keys(e.scratch(keyBlock * paddedHead)),
+        sums(e.scratch(rows * paddedHead)), maxima(e.scratch(rows)),
+        totals(e.scratch(rows)) {
+    if (core.rowSplits >= 0)
+      splits = e.pointer(core.rowSplits);
+    if (core.keyTime >= 0) {
+      keyTime = e.pointer(core.keyTime);
+      bounds = e.pointer(core.bounds);
+    }
+  }
+
+  void lower() {
+    int64_t blocks = (core.queries + rows - 1) / rows;
+    e.loop(e.beginTask(), e.endTask(), 1, [&](Value task) {
+      Value block = e.remainder(task, blocks);
+      Value rest = e.divide(task, blocks);
+      head = e.remainder(rest, core.heads);
+      batch = e.divide(rest, core.heads);
+      firstQuery = e.mul(block, rows);
+      endQuery = e.minimum(e.add(firstQuery, rows), e.integer(core.queries));
+      lowerTask();
+    });
+  }
+
+private:
+  const OperandSpec &operand(int32_t index) {
+    return e.spec().operands[size_t(index)];
+  }
+
+  void lowerTask() {
+    setKeyRange();
+    clearSums();
+    e.loop(firstKey, endKey, keyBlock, [&](Value key) {
+      Value count = e.minimum(e.sub(endKey, key), e.integer(keyBlock));
+      packKeys(key);
+      forQueryBlocks([&](const Values &queries) { scoreBlock(queries); });
+      e.loop(firstQuery, endQuery, 1,
+             [&](Value query) { softmaxRow(query, key, count); });
+      forQueryBlocks(
+          [&](const Values &queries) { addValues(queries, key, count); });
+    });
+    e.loop(firstQuery, endQuery, 1, [&](Value query) { storeRow(query); });
+  }
+
+  void setKeyRange() {
+    if (splits) {
+      firstKey = e.loadI32(splits, batch);
+      endKey = e.loadI32(splits, e.add(batch, 1));
+    } else {
+      firstKey = e.mul(batch, core.keys);
+      endKey = e.add(firstKey, core.keys);
+    }
+    Value kvHead = e.divide(head, core.heads / core.kvHeads);
+    kvColumn = e.mul(kvHead, core.headSize);
+    qColumn = e.mul(head, core.headSize);
+  }
+
+  void clearSums() {
+    e.loop(e.integer(0), e.integer(rows), 1, [&](Value row) {
+      e.store(e.real(kNoScore), maxima, row);
+      e.store(e.real(0), totals, row);
+      Value start = e.mul(row, paddedHead);
+      e.loop(e.integer(0), e.integer(paddedHead), kLanes, [&](Value column) {
+        e.store(e.splat(0), sums, e.add(start, column));
+      });
+    });
+  }
+
+  /// Register blocks of queries; ones past the end repeat the last.
+  void forQueryBlocks(llvm::function_ref<void(const Values &)> body) {
+    Value last = e.sub(endQuery, e.integer(1));
+    e.loop(firstQuery, endQuery, e.level().microRows, [&](Value first) {
+      Values queries;
+      for (int64_t i = 0; i < e.level().microRows; ++i)
+        queries.push_back(e.minimum(e.add(first, i), last));
+      body(queries);
+    });
+  }
+
+  /// keys[p][c][j] = k[key + 16 p + j][c]: the panels that the register block
+  /// wants. Rows past the last key repeat it; their scores are masked.
+  void packKeys(Value key) {
+    Value last = e.sub(endKey, e.integer(1));
+    int64_t stride = operand(core.k).rowStride;
+    e.loop(e.integer(0), e.integer(keyBlock), kLanes, [&](Value group) {
+      Values starts;
+      for (int64_t i = 0; i < kLanes; ++i) {
+        Value row = e.minimum(e.add(e.add(key, group), i), last);
+        starts.push_back(e.add(e.mul(row, stride), kvColumn));
+      }
+      Value panel =
+          e.mul(e.divide(group, kMicroColumns), paddedHead * kMicroColumns);
+      Value lane = e.remainder(group, kMicroColumns);
+      e.forColumns(core.headSize, [&](Value column, Value mask) {
+        Values block;
+        for (Value start : starts)
+          block.push_back(
+              e.loadMasked(k, e.add(start, column), mask, e.vectorF32()));
+        transpose(block);
+        for (auto [i, vector] : llvm::enumerate(block)) {
+          Value row = e.mul(e.add(column, int64_t(i)), kMicroColumns);
+          e.store(vector, keys, e.add(e.add(panel, row), lane));
+        }
+      });
+    });
+  }
+
+  /// Eight vectors of eight, exchanged across halves, quarters, neighbours.
+  void transpose(Values &block) {
+    for (int64_t half = kLanes / 2; half > 0; half /= 2)
+      for (int64_t i = 0; i < kLanes; ++i) {
+        if (i & half)
+          continue;
+        Value a = block[size_t(i)], b = block[size_t(i | half)];
+        llvm::SmallVector<int32_t> low, high;
+        for (int64_t lane = 0; lane < kLanes; ++lane) {
+          bool upper = lane & half;
+          low.push_back(int32_t(upper ? kLanes + (lane ^ half) : lane));
+          high.push_back(int32_t(upper ? kLanes + lane : lane | half));
+        }
+        block[size_t(i)] = shuffle(a, b, low);
+        block[size_t(i | half)] = shuffle(a, b, high);
+      }
+  }
+  Value shuffle(Value a, Value b, llvm::ArrayRef<int32_t> lanes) {
+    return e.builder.create<mlir::LLVM::ShuffleVectorOp>(e.where, a, b, lanes);
+  }
+
+  Value queryStart(Value query) {
+    Value row =
+        core.sharedQuery ? query : e.add(e.mul(batch, core.queries), query);
+    return e.add(e.mul(row, operand(core.q).rowStride), qColumn);
+  }
+  Value local(Value query, int64_t stride) {
+    return e.mul(e.sub(query, firstQuery), stride);
+  }
+
+  void scoreBlock(const Values &queries) {
+    MicroBlock block;
+    block.a = q;
+    for (Value query : queries)
+      block.aRows.push_back(queryStart(query));
+    block.b = keys;
+    block.bStride = kMicroColumns;
+    block.bMasks.assign(kMicroColumns / kLanes, Value());
+    e.loop(e.integer(0), e.integer(keyBlock), kMicroColumns, [&](Value key) {
+      block.bBase = e.mul(key, paddedHead);
+      Values products(queries.size() * block.bMasks.size(), e.splat(0));
+      products = emitMicroBlock(e, block, e.integer(core.headSize), products);
+      size_t next = 0;
+      for (Value query : queries) {
+        Value start = e.add(local(query, keyBlock), key);
+        for (size_t j = 0; j < block.bMasks.size(); ++j)
+          e.store(products[next++], scores, e.add(start, int64_t(j) * kLanes));
+      }
+    });
+  }
+
+  /// Which of eight keys, `offset` into the block at `key`, the query sees.
+  Value visible(Value query, Value key, Value offset, Value count) {
+    Value lanes = e.builder.create<mlir::arith::ConstantOp>(
+        e.where,
+        mlir::DenseElementsAttr::get(
+            e.vectorI32(), llvm::ArrayRef<int32_t>({0, 1, 2, 3, 4, 5, 6, 7})));
+    Value inside = compare(mlir::arith::CmpIPredicate::slt, lanes,
+                           e.broadcastInteger(e.sub(count, offset)));
+    if (keyTime) {
+      Value time = e.loadMasked(keyTime, e.add(e.add(key, offset), 0), inside,
+                                e.vectorI32());
+      Value bound = e.mul(query, 2);
+      Value low = e.broadcastInteger(e.loadI32(bounds, bound));
+      Value high = e.broadcastInteger(e.loadI32(bounds, e.add(bound, 1)));
+      inside =
+          e.bitAnd(inside, compare(mlir::arith::CmpIPredicate::sge, time, low));
+      inside = e.bitAnd(inside,
+                        compare(mlir::arith::CmpIPredicate::sle, time, high));
+    }
+    if (core.causal) {
+      // Key j of N is seen by query i of L if j <= i + N - L.
+      Value index = e.add(e.sub(key, firstKey), offset);
+      Value limit = e.sub(e.add(query, core.keys - core.queries), index);
+      inside = e.bitAnd(inside, compare(mlir::arith::CmpIPredicate::sle, lanes,
+                                        e.broadcastInteger(limit)));
+    }
+    return inside;
+  }
+  Value compare(mlir::arith::CmpIPredicate predicate, Value a, Value b) {
+    return e.builder.create<mlir::arith::CmpIOp>(e.where, predicate, a, b);
+  }
+
+  /// Scores of a row become weights; its sums so far are rescaled.
+  void softmaxRow(Value query, Value key, Value count) {
+    Value row = e.sub(query, firstQuery);
+    Value start = e.mul(row, keyBlock);
+    Value before = e.loadScalar(maxima, row, e.f32());
+    Values largest =
+        e.loop(e.integer(0), e.integer(keyBlock), kLanes, {e.splat(kNoScore)},
+               [&](Value offset, Values carried) {
+                 Value index = e.add(start, offset);
+                 Value score =
+                     e.fmul(e.load(scores, index), e.splat(core.scale));
+                 score = e.select(visible(query, key, offset, count), score,
+                                  e.splat(kNoScore));
+                 e.store(score, scores, index);
+                 return Values{e.fmax(carried[0], score)};
+               });
+    Value maximum = e.fmax(before, e.maxLanes(largest[0]));
+    e.store(maximum, maxima, row);
+    Value shift = e.broadcast(maximum);
+    Value rescale = emitExp(e, e.fsub(e.broadcast(before), shift));
+
+    Values total = e.loop(
+        e.integer(0), e.integer(keyBlock), kLanes, {e.splat(0)},
+        [&](Value offset, Values carried) {
+          Value index = e.add(start, offset);
+          Value weight = emitExp(e, e.fsub(e.load(scores, index), shift));
+          weight =
+              e.select(visible(query, key, offset, count), weight, e.splat(0));
+          e.store(weight, scores, index);
+          return Values{e.fadd(carried[0], weight)};
+        });
+    Value one = firstLane(rescale);
+    Value old = e.loadScalar(totals, row, e.f32());
+    e.store(e.fadd(e.fmul(old, one), e.sumLanes(total[0])), totals, row);
+    Value sumStart = e.mul(row, paddedHead);
+    e.loop(e.integer(0), e.integer(paddedHead), kLanes, [&](Value column) {
+      Value index = e.add(sumStart, column);
+      e.store(e.fmul(e.load(sums, index), rescale), sums, index);
+    });
+  }
+  Value firstLane(Value vector) {
+    Value zero = e.builder.create<mlir::LLVM::ConstantOp>(
+        e.where, e.builder.getI32Type(), e.builder.getI32IntegerAttr(0));
+    return e.builder.create<mlir::LLVM::ExtractElementOp>(e.where, vector,
+                                                          zero);
+  }
+
+  void addValues(const Values &queries, Value key, Value count) {
+    MicroBlock block;
+    block.a = scores;
+    for (Value query : queries)
+      block.aRows.push_back(local(query, keyBlock));
+    block.b = v;
+    block.bStride = operand(core.v).rowStride;
+    Value start = e.add(e.mul(key, block.bStride), kvColumn);
+    int64_t whole = core.headSize / kMicroColumns * kMicroColumns;
+    block.bMasks.assign(kMicroColumns / kLanes, Value());
+    e.loop(e.integer(0), e.integer(whole), kMicroColumns, [&](Value column) {
+      block.bBase = e.add(start, column);
+      addValueBlock(block, queries, column, count);
+    });
+    if (whole == core.headSize)
+      return;
+    block.bBase = e.add(start, whole);
+    block.bMasks.clear();
+    for (int64_t left = core.headSize - whole; left > 0; left -= kLanes)
+      block.bMasks.push_back(left < kLanes ? e.laneMask(left) : Value());
+    addValueBlock(block, queries, e.integer(whole), count);
+  }
+
+  void addValueBlock(const MicroBlock &block, const Values &queries,
+                     Value column, Value count) {
+    auto index = [&](Value query, size_t group) {
+      return e.add(e.add(local(query, paddedHead), column),
+                   int64_t(group) * kLanes);
+    };
+    Values accumulated;
+    for (Value query : queries)
+      for (size_t j = 0; j < block.bMasks.size(); ++j)
+        accumulated.push_back(e.load(sums, index(query, j)));
+    accumulated = emitMicroBlock(e, block, count, accumulated);
+    size_t next = 0;
+    for (Value query : queries)
+      for (size_t j = 0; j < block.bMasks.size(); ++j)
+        e.store(accumulated[next++], sums, index(query, j));
+  }
+
+  /// sums / total, or zero for a query that saw nothing.
+  void storeRow(Value query) {
+    Value row = e.sub(query, firstQuery);
+    Value total = e.loadScalar(totals, row, e.f32());
+    Value nothing = e.builder.create<mlir::arith::CmpFOp>(
+        e.where, mlir::arith::CmpFPredicate::OEQ, total, e.real(0));
+    Value factor =
+        e.broadcast(e.select(nothing, e.real(0), e.fdiv(e.real(1.0), total)));
+    Value resultRow = e.add(e.mul(batch, core.queries), query);
+    Value start = e.mul(row, paddedHead);
+    e.forColumns(core.headSize, [&](Value column, Value mask) {
+      Value value = e.fmul(e.load(sums, e.add(start, column)), factor);
+      epilogue.finish(value, resultRow, e.add(qColumn, column), mask);
+    });
+  }
+
+  Emitter &e;
+  const AttentionCore &core;
+  int64_t rows, keyBlock, paddedHead;
+  Epilogue epilogue;
+  Value q, k, v, scores, keys, sums, maxima, totals;
+  Value splits, keyTime, bounds;
+  // Of the current task.
+  Value head, batch, firstQuery, endQuery, firstKey, endKey, kvColumn, qColumn;
+};
+
+} // namespace
+
+void lowerAttention(Emitter &e, const AttentionCore &core) {
+  AttentionLowering(e, core).lower();
+}
+
+} // namespace betz::cpu

@@ -1,0 +1,84 @@
+//===- LowerKernel.h - KernelSpec to a function, family by family ---------===//
+#pragma once
+
+#include "codegen/cpu/Emitter.h"
+
+namespace betz::cpu {
+
+/// Picks the tile and the reduction plan of a spec whose operands and core are
+/// set: what CPU code is then generated for.
+void chooseTile(KernelSpec &spec);
+
+/// Emits the kernel `name`; the spec must have passed chooseTile.
+Status lowerKernel(Emitter &e, llvm::StringRef name, const KernelSpec &spec);
+
+// One function a family, in Lower<Family>.cpp. Each emits the whole body for
+// tasks [begin, end).
+void lowerMatmul(Emitter &e, const MatmulCore &core);
+void lowerAttention(Emitter &e, const AttentionCore &core);
+void lowerNorm(Emitter &e, const NormCore &core);
+void lowerGather(Emitter &e, const GatherCore &core);
+void lowerIdentity(Emitter &e, const IdentityCore &core);
+void lowerRotary(Emitter &e, const RotaryCore &core);
+void lowerSegmentSub(Emitter &e, const SegmentSubCore &core);
+
+/// Runs `body(row)` for the rows of each task of a kernel that is cut by rows
+/// alone.
+void forTaskRows(Emitter &e, llvm::function_ref<void(Value)> body);
+
+/// The epilogue, applied to eight columns of one row at a time.
+class Epilogue {
+public:
+  explicit Epilogue(Emitter &e);
+  /// `value` stands at (row, column); a mask limits what is read.
+  Value apply(Value value, Value row, Value column, Value mask);
+  /// Applies and stores into the result.
+  void finish(Value value, Value row, Value column, Value mask);
+
+private:
+  Emitter &e;
+  Values pointers; // one a step; null for steps without an operand
+  Value result;
+};
+
+/// Normalises row after row. Two passes: mean, then squared distance from it.
+class RowNorm {
+public:
+  RowNorm(Emitter &e, const NormSpec &norm, int32_t x, int64_t columns);
+  /// The row's statistics.
+  struct Statistics {
+    Value mean;  // 8 lanes; null for RMS
+    Value scale; // 8 lanes: 1 / sqrt(variance + eps)
+  };
+  Statistics measure(Value row);
+  Value normalise(const Statistics &statistics, Value row, Value column,
+                  Value mask);
+
+private:
+  Value centred(Value x, Value mean, Value mask);
+
+  Emitter &e;
+  const NormSpec &norm;
+  int64_t columns;
+  int64_t stride;
+  Value x, gain, shift;
+};
+
+/// The register block: rows x 16 sums of products over `depth`, from A rows
+/// given by (pointer, element index of their first element) and a B whose row
+/// k lies at `b + k * bStride`. `initial` holds rows x 2 vectors.
+struct MicroBlock {
+  Value a;      // pointer
+  Values aRows; // i64 element index of each row
+  Value b;      // pointer
+  Value bBase;  // i64 element index
+  int64_t bStride = 0;
+  llvm::SmallVector<Value> bMasks; // one a column group; null: whole
+};
+Values emitMicroBlock(Emitter &e, const MicroBlock &block, Value depth,
+                      Values initial);
+
+/// Columns of the register block.
+inline constexpr int64_t kMicroColumns = 16;
+
+} // namespace betz::cpu

@@ -1,0 +1,83 @@
+#include "codegen/cpu/VectorMath.h"
+
+namespace betz::cpu {
+
+namespace arith = mlir::arith;
+
+/// Horner's rule, coefficients from the constant term up.
+static Value emitPolynomial(Emitter &e, Value x,
+                            llvm::ArrayRef<double> coefficients) {
+  Value sum = e.splat(coefficients.back());
+  for (double c : llvm::reverse(coefficients.drop_back()))
+    sum = e.fma(sum, x, e.splat(c));
+  return sum;
+}
+
+Value emitExp(Emitter &e, Value x) {
+  // x = n ln 2 + r with |r| <= ln 2 / 2; e^r by a Chebyshev interpolation,
+  // 2^n through the exponent bits. ln 2 is split in two so that r is exact.
+  // NaN takes the second operand of fmin and fmax, so x stands there.
+  Value low = e.fmax(e.splat(-87.0), x);
+  Value clamped = e.fmin(e.splat(88.0), low);
+  Value n = e.round(e.fmul(clamped, e.splat(1.4426950408889634)));
+  Value r = e.fma(n, e.splat(-0.693359375), clamped);
+  r = e.fma(n, e.splat(2.12194440054690583e-4), r);
+  Value power =
+      emitPolynomial(e, r,
+                     {1.0, 1.000000040, 5.000000050e-01, 1.666640542e-01,
+                      4.166634029e-02, 8.375958627e-03, 1.394214788e-03});
+  Value exponent = e.builder.create<arith::FPToSIOp>(e.where, e.vectorI32(), n);
+  Value biased =
+      e.builder.create<arith::AddIOp>(e.where, exponent, e.splatInteger(127));
+  Value bits =
+      e.builder.create<arith::ShLIOp>(e.where, biased, e.splatInteger(23));
+  Value scale =
+      e.builder.create<arith::BitcastOp>(e.where, e.vectorF32(), bits);
+  return e.fmul(power, scale);
+}
+
+/// erf by a rational minimax fit on [-3.95, 3.95]; 1 - erf(3.95) < 3e-8.
+static Value emitErf(Emitter &e, Value x) {
+  Value low = e.fmax(e.splat(-3.95), x);
+  Value t = e.fmin(e.splat(3.95), low);
+  Value square = e.fmul(t, t);
+  Value above =
+      emitPolynomial(e, square,
+                     {1.128379007, 1.940142862e-01, 5.320427087e-02,
+                      3.916404996e-03, 2.875808146e-04, 2.011920293e-06});
+  Value below =
+      emitPolynomial(e, square,
+                     {1.0, 5.052721794e-01, 1.155819374e-01, 1.526888363e-02,
+                      1.197980252e-03, 3.784050554e-05});
+  Value y = e.fdiv(e.fmul(t, above), below);
+  return e.fmax(e.splat(-1.0), e.fmin(e.splat(1.0), y));
+}
+
+Value emitGelu(Emitter &e, Value x) {
+  Value erf = emitErf(e, e.fmul(x, e.splat(0.70710678118654752)));
+  Value half = e.fmul(x, e.splat(0.5));
+  return e.fma(half, erf, half);
+}
+
+SinCos emitSinCosTurns(Emitter &e, Value turns) {
+  // The fraction in [-1/2, 1/2] turns is exact in f64; half its angle lies in
+  // [-pi/2, pi/2], where Taylor series reach f32's precision; the double-angle
+  // formulas give the whole.
+  Value fraction64 = e.fsub(turns, e.round(turns));
+  Value fraction =
+      e.builder.create<arith::TruncFOp>(e.where, e.vectorF32(), fraction64);
+  Value a = e.fmul(fraction, e.splat(3.14159265358979324));
+  Value square = e.fmul(a, a);
+  Value sine = e.fmul(
+      a, emitPolynomial(e, square,
+                        {1.0, -1.0 / 6, 1.0 / 120, -1.0 / 5040, 1.0 / 362880,
+                         -1.0 / 39916800, 1.0 / 6227020800.0}));
+  Value cosine =
+      emitPolynomial(e, square,
+                     {1.0, -1.0 / 2, 1.0 / 24, -1.0 / 720, 1.0 / 40320,
+                      -1.0 / 3628800, 1.0 / 479001600.0, -1.0 / 87178291200.0});
+  Value twice = e.fmul(sine, e.splat(2.0));
+  return {e.fmul(twice, cosine), e.fsub(e.splat(1.0), e.fmul(twice, sine))};
+}
+
+} // namespace betz::cpu

@@ -1,0 +1,340 @@
+//===- BetzOps.cpp - Verifiers --------------------------------------------===//
+#include "ir/BetzDialect.h"
+#include "ir/Shapes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+using namespace betz::ir;
+
+#define GET_OP_CLASSES
+#include "ir/BetzOps.cpp.inc"
+
+namespace {
+
+Tensor typeOf(Value value) { return llvm::cast<Tensor>(value.getType()); }
+
+bool isVector(Value value, int64_t size, Type element) {
+  Tensor type = typeOf(value);
+  return type.getRank() == 1 && type.getDimSize(0) == size &&
+         type.getElementType() == element;
+}
+
+/// A flat integer tensor with one element a row.
+bool isFlat(Value value) { return typeOf(value).getRank() == 1; }
+
+/// Both have one element a row of the same rows.
+bool sameRows(Tensor a, Tensor b) {
+  return a.getDimSize(0) == b.getDimSize(0) && getRows(a) == getRows(b);
+}
+
+/// `row_splits` belongs to batches of `base`'s rows: one element more.
+bool splitsMatch(RowsAttr base, RowsAttr splits) {
+  return base && splits && base.getSymbol() == splits.getSymbol() &&
+         base.getPlus() == 0 && splits.getPlus() == 1;
+}
+
+LogicalResult verifySameType(Operation *op, Value x, Value result,
+                             StringRef label) {
+  if (x.getType() != result.getType())
+    return op->emitOpError()
+           << "(" << label << ") result type " << result.getType()
+           << " differs from " << x.getType();
+  return success();
+}
+
+LogicalResult verifyBroadcast(Operation *op, Value lhs, Value rhs,
+                              Value result) {
+  ArrayRef<int64_t> wide = typeOf(lhs).getShape();
+  ArrayRef<int64_t> narrow = typeOf(rhs).getShape();
+  bool suffix = narrow.size() <= wide.size() &&
+                wide.take_back(narrow.size()) == narrow &&
+                typeOf(lhs).getElementType() == typeOf(rhs).getElementType();
+  if (suffix && narrow.size() == wide.size())
+    suffix = typeOf(lhs).getEncoding() == typeOf(rhs).getEncoding();
+  if (!suffix)
+    return op->emitOpError("(C1) the shape of rhs must be a suffix of lhs's");
+  return verifySameType(op, lhs, result, "C2");
+}
+
+} // namespace
+
+LogicalResult SegmentSubOp::verify() {
+  if (!isFlat(getValues()) || getValues().getType() != getResult().getType())
+    return emitOpError("(C1) values must be i32[E], as the result");
+  if (!isFlat(getBase()) || !isFlat(getRowSplits()) ||
+      !splitsMatch(getRows(typeOf(getBase())), getRows(typeOf(getRowSplits()))))
+    return emitOpError("(C2) base must be i32[B] and row_splits i32[B + 1]");
+  return success();
+}
+
+LogicalResult GatherSumOp::verify() {
+  if (getIndices().empty() || getIndices().size() != getTables().size())
+    return emitOpError("(C1) needs as many indices as tables, at least one");
+  Tensor index = typeOf(getIndices().front());
+  Tensor table = typeOf(getTables().front());
+  for (Value other : getIndices())
+    if (!isFlat(other) || other.getType() != index)
+      return emitOpError("(C2) indices must be i32[E] of one type");
+  for (Value other : getTables()) {
+    Tensor type = typeOf(other);
+    if (!type.hasStaticShape() || type.getRank() != 2 || table.getRank() != 2 ||
+        columnsOf(type) != columnsOf(table) ||
+        type.getElementType() != table.getElementType())
+      return emitOpError("(C3) tables must be constant [*, D] of one D and "
+                         "element type");
+  }
+  Tensor wanted = Tensor::get({index.getDimSize(0), columnsOf(table)},
+                              table.getElementType(), index.getEncoding());
+  if (getResult().getType() != wanted)
+    return emitOpError("(C4) the result must be ") << wanted;
+  return success();
+}
+
+LogicalResult NormOp::verify() {
+  Tensor type = typeOf(getX());
+  if (type.getRank() == 0)
+    return emitOpError("(C1) x must have columns");
+  int64_t columns = columnsOf(type);
+  if (!isVector(getGain(), columns, type.getElementType()) ||
+      (getShift() && !isVector(getShift(), columns, type.getElementType())))
+    return emitOpError("(C1) gain and shift must be [") << columns << "]";
+  if (failed(verifySameType(*this, getX(), getResult(), "C2")))
+    return failure();
+  if (!(getEps().convertToDouble() > 0))
+    return emitOpError("(C3) eps must be positive");
+  return success();
+}
+
+int64_t MatmulOp::getOutputColumns() {
+  return getColumns() ? int64_t(*getColumns())
+                      : typeOf(getWeight()).getDimSize(0);
+}
+
+LogicalResult MatmulOp::verify() {
+  Tensor x = typeOf(getX());
+  Tensor weight = typeOf(getWeight());
+  int64_t rank = getColumns() ? 3 : 2;
+  if (!weight.hasStaticShape() || weight.getRank() != rank ||
+      weight.getElementType() != x.getElementType())
+    return emitOpError("(C1) weight must be constant [N, K], or [ceil(N / P), "
+                       "K, P] with columns");
+  if (getColumns()) {
+    int64_t panel = weight.getDimSize(2);
+    int64_t columns = getOutputColumns();
+    if (columns <= 0 || panel <= 0 ||
+        weight.getDimSize(0) != (columns + panel - 1) / panel)
+      return emitOpError("(C1) weight must have ceil(columns / P) panels");
+  }
+  if (x.getRank() < 2 || columnsOf(x) != weight.getDimSize(1))
+    return emitOpError("(C2) x must be [..., ")
+           << weight.getDimSize(1) << "], not " << x;
+  if (getResult().getType() != withColumns(x, getOutputColumns()))
+    return emitOpError("(C3) the result must be ")
+           << withColumns(x, getOutputColumns());
+  return success();
+}
+
+LogicalResult PackPanelsOp::verify() {
+  Tensor weight = typeOf(getWeight());
+  int64_t panel = getPanel();
+  if (!weight.hasStaticShape() || weight.getRank() != 2 || panel <= 0)
+    return emitOpError("(C1) weight must be constant [N, K], panel positive");
+  Tensor wanted = Tensor::get(
+      {(weight.getDimSize(0) + panel - 1) / panel, weight.getDimSize(1), panel},
+      weight.getElementType());
+  if (getResult().getType() != wanted)
+    return emitOpError("(C2) the result must be ") << wanted;
+  return success();
+}
+
+LogicalResult AttentionOp::verify() {
+  Tensor q = typeOf(getQ());
+  Tensor k = typeOf(getK());
+  int64_t heads = int64_t(getHeads()), kvHeads = int64_t(getKvHeads());
+  if (heads <= 0 || kvHeads <= 0 || q.getRank() < 2 ||
+      columnsOf(q) % heads != 0 || heads % kvHeads != 0)
+    return emitOpError("(C1) heads must divide q's columns and kv_heads must "
+                       "divide heads");
+  int64_t headSize = columnsOf(q) / heads;
+  if (k != typeOf(getV()) || k.getElementType() != q.getElementType() ||
+      k.getRank() < 2 || columnsOf(k) != headSize * kvHeads)
+    return emitOpError("(C2) k and v must be of one type with kv_heads * ")
+           << headSize << " columns";
+  bool ragged = bool(getRowSplits());
+  RowsAttr batch = ragged ? getRows(typeOf(getRowSplits())) : getRows(k);
+  if (k.getRank() != (ragged ? 2 : 3) || !batch ||
+      batch.getPlus() != (ragged ? 1 : 0) ||
+      (ragged && !isFlat(getRowSplits())))
+    return emitOpError("(C3) ragged keys are [E, columns] with row_splits "
+                       "i32[B + 1], dense ones [B, N, columns] without");
+  if (bool(getKeyTime()) != bool(getBounds()))
+    return emitOpError("(C4) key_time and bounds come together");
+  if (getKeyTime()) {
+    Tensor time = typeOf(getKeyTime());
+    Tensor bounds = typeOf(getBounds());
+    int64_t queries = q.getDimSize(q.getRank() - 2);
+    if (!ragged || time.getRank() != 1 || !sameRows(time, k) ||
+        bounds.getShape() != ArrayRef<int64_t>({queries, 2}))
+      return emitOpError("(C4) key_time must be i32[E] and bounds i32[")
+             << queries << ", 2], with ragged keys";
+  }
+  bool sharedQuery = q.getRank() == 2 && q.hasStaticShape();
+  bool batchedQuery = q.getRank() == 3 && getRows(q) &&
+                      getRows(q).getSymbol() == batch.getSymbol() &&
+                      getRows(q).getPlus() == 0;
+  if (!(sharedQuery || batchedQuery) ||
+      getResult().getType() != attentionType(q, batch))
+    return emitOpError("(C5) q must be [L, D] or [B, L, D], the result "
+                       "[B, L, D]");
+  if (getCausal() && ragged)
+    return emitOpError("(C6) causal goes with dense keys only");
+  return success();
+}
+
+LogicalResult RotaryOp::verify() {
+  Tensor type = typeOf(getX());
+  int64_t heads = int64_t(getHeads());
+  if (heads <= 0 || type.getRank() < 2 || columnsOf(type) % heads != 0 ||
+      (columnsOf(type) / heads) % 2 != 0)
+    return emitOpError("(C1) heads must divide the columns into even parts");
+  if (getPosition() &&
+      (type.getRank() != 2 || typeOf(getPosition()).getRank() != 1 ||
+       !sameRows(typeOf(getPosition()), type)))
+    return emitOpError("(C2) position must be i32[E] for x: [E, D]");
+  if (failed(verifySameType(*this, getX(), getResult(), "C3")))
+    return failure();
+  for (APFloat period : {getPeriodMin(), getPeriodMax()})
+    if (!period.isFinite() || period.isNegative() || period.isZero())
+      return emitOpError("(C4) periods must be positive and finite");
+  return success();
+}
+
+LogicalResult ReachBoundsOp::verify() {
+  Tensor type = typeOf(getResult());
+  if (!type.hasStaticShape() || type.getRank() != 2 || columnsOf(type) != 2)
+    return emitOpError("(C1) the result must be i32[L, 2]");
+  if (!(getSpan().convertToDouble() > 0) || !(getReach().convertToDouble() > 0))
+    return emitOpError("(C2) span and reach must be positive");
+  return success();
+}
+
+LogicalResult AddOp::verify() {
+  return verifyBroadcast(*this, getLhs(), getRhs(), getResult());
+}
+LogicalResult MulOp::verify() {
+  return verifyBroadcast(*this, getLhs(), getRhs(), getResult());
+}
+LogicalResult GeluOp::verify() {
+  return verifySameType(*this, getX(), getResult(), "C1");
+}
+
+LogicalResult SliceOp::verify() {
+  Tensor x = typeOf(getX());
+  Tensor result = typeOf(getResult());
+  int64_t offset = int64_t(getOffset());
+  if (x.getRank() == 0 || result.getRank() == 0 || offset < 0 ||
+      columnsOf(result) <= 0 || columnsOf(result) > columnsOf(x) - offset)
+    return emitOpError("(C1) the range must lie inside the last dimension");
+  if (result != withColumns(x, columnsOf(result)))
+    return emitOpError("(C2) the result may differ in its columns only");
+  return success();
+}
+
+LogicalResult ReshapeOp::verify() {
+  Tensor x = typeOf(getX());
+  Tensor result = typeOf(getResult());
+  if (x.hasStaticShape() != result.hasStaticShape() ||
+      x.getEncoding() != result.getEncoding() ||
+      elementsPerRow(x) != elementsPerRow(result))
+    return emitOpError("(C1) both shapes must hold the same elements");
+  if (x.getElementType() != result.getElementType())
+    return emitOpError("(C2) element types must be equal");
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+static std::optional<Family> anchorFamily(Operation *op) {
+  if (isa<MatmulOp>(op))
+    return Family::Matmul;
+  if (isa<AttentionOp>(op))
+    return Family::Attention;
+  if (isa<GatherSumOp>(op))
+    return Family::Gather;
+  return std::nullopt;
+}
+
+Operation *KernelOp::getAnchor() {
+  Operation *norm = nullptr;
+  for (Operation &op : getBody().front()) {
+    if (anchorFamily(&op))
+      return &op;
+    if (isa<NormOp>(op))
+      norm = &op;
+  }
+  return norm;
+}
+
+StringRef KernelOp::getSection() {
+  auto section = (*this)->getAttrOfType<StringAttr>("betz.section");
+  return section ? section.getValue() : "";
+}
+
+static LogicalResult verifyFamily(KernelOp kernel) {
+  int anchors = 0, norms = 0;
+  bool familyGood = true;
+  for (Operation &op : kernel.getBody().front()) {
+    if (std::optional<Family> family = anchorFamily(&op)) {
+      ++anchors;
+      familyGood &= *family == kernel.getFamily();
+    }
+    norms += isa<NormOp>(op);
+  }
+  bool good = false;
+  switch (kernel.getFamily()) {
+  case Family::Matmul:
+  case Family::Attention:
+  case Family::Gather:
+    good = anchors == 1 && familyGood;
+    break;
+  case Family::Row:
+    good = anchors == 0 && norms == 1;
+    break;
+  case Family::Elementwise:
+    good = anchors == 0 && norms == 0;
+    break;
+  }
+  if (!good)
+    return kernel.emitOpError("(C3) the body does not suit the family ")
+           << stringifyFamily(kernel.getFamily());
+  return success();
+}
+
+static LogicalResult verifyBeforeAnchor(KernelOp kernel) {
+  Operation *anchor = kernel.getAnchor();
+  if (!anchor)
+    return success();
+  for (Operation &op : kernel.getBody().front()) {
+    if (&op == anchor)
+      return success();
+    if (!(isa<NormOp>(op) && kernel.getFamily() == Family::Matmul))
+      return kernel.emitOpError("(C4) ")
+             << op.getName() << " may not stand before " << anchor->getName();
+  }
+  return success();
+}
+
+LogicalResult KernelOp::verify() {
+  Block &block = getBody().front();
+  if (block.getArgumentTypes() != getInputs().getTypes())
+    return emitOpError("(C1) block arguments must match the operands");
+  auto yield = cast<YieldOp>(block.getTerminator());
+  if (yield.getValues().getTypes() != getOutputs().getTypes())
+    return emitOpError("(C2) yielded values must match the results");
+  if (failed(verifyFamily(*this)))
+    return failure();
+  return verifyBeforeAnchor(*this);
+}

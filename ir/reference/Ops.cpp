@@ -1,0 +1,284 @@
+//===- Ops.cpp - Ops that are one plain loop ------------------------------===//
+#include "ir/reference/Ops.h"
+
+#include "ir/Module.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+namespace betz::reference {
+
+const Tensor &Operands::operator[](mlir::Value value) const {
+  return *tensors[llvm::find(op->getOperands(), value) - op->operand_begin()];
+}
+
+std::string describe(mlir::Value value) {
+  auto argument = llvm::dyn_cast<mlir::BlockArgument>(value);
+  if (!argument)
+    return "the result of " +
+           value.getDefiningOp()->getName().getStringRef().str();
+  mlir::Operation *parent = argument.getOwner()->getParentOp();
+  unsigned index = argument.getArgNumber();
+  if (auto kernel = llvm::dyn_cast<ir::KernelOp>(parent))
+    return describe(kernel.getInputs()[index]);
+  if (auto function = llvm::dyn_cast<mlir::func::FuncOp>(parent))
+    for (llvm::StringRef attribute :
+         {ir::kInputAttr, ir::kDerivedAttr, ir::kWeightAttr})
+      if (auto name = ir::getArgName(function, index, attribute); !name.empty())
+        return "'" + name.str() + "'";
+  return "argument " + std::to_string(index);
+}
+
+Status checkRowSplits(mlir::Value source, const Tensor &splits,
+                      int64_t elements) {
+  const std::vector<int32_t> &ends = splits.integer;
+  auto fail = [&](size_t index, std::string wanted) {
+    return invalidArgument(describe(source) + "[" + std::to_string(index) +
+                           "] is " + std::to_string(ends[index]) + ", not " +
+                           wanted);
+  };
+  if (ends.front() != 0)
+    return fail(0, "0");
+  for (size_t i = 1; i < ends.size(); ++i)
+    if (ends[i] < ends[i - 1])
+      return fail(i, std::to_string(ends[i - 1]) + " or more");
+  if (ends.back() != elements)
+    return fail(ends.size() - 1,
+                std::to_string(elements) + ", the number of rows");
+  return Status::ok();
+}
+
+namespace {
+
+Result<Tensor> evaluateSegmentSub(ir::SegmentSubOp op,
+                                  const Operands &operands) {
+  Tensor result = operands[op.getValues()];
+  const Tensor &base = operands[op.getBase()];
+  const Tensor &splits = operands[op.getRowSplits()];
+  BETZ_RETURN_IF_ERROR(
+      checkRowSplits(op.getRowSplits(), splits, result.shape[0]));
+  for (size_t s = 0; s < base.integer.size(); ++s)
+    for (int64_t e = splits.integer[s]; e < splits.integer[s + 1]; ++e) {
+      int64_t difference = int64_t(result.integer[e]) - base.integer[s];
+      if (difference != int32_t(difference))
+        return invalidArgument(
+            describe(op.getValues()) + "[" + std::to_string(e) + "] is " +
+            std::to_string(difference) + " after its base: not an i32");
+      result.integer[e] = int32_t(difference);
+    }
+  return result;
+}
+
+Result<Tensor> evaluateGatherSum(ir::GatherSumOp op, const Operands &operands) {
+  const int64_t elements = operands[op.getIndices()[0]].shape[0];
+  const int64_t columns = operands[op.getTables()[0]].columns();
+  Tensor result{{elements, columns}, {}, {}};
+  result.real.assign(elements * columns, 0.0);
+  for (auto [indexValue, tableValue] :
+       llvm::zip(op.getIndices(), op.getTables())) {
+    const Tensor &indices = operands[indexValue];
+    const Tensor &table = operands[tableValue];
+    for (int64_t e = 0; e < elements; ++e) {
+      const int64_t row = indices.integer[e];
+      if (row < 0 || row >= table.shape[0])
+        return invalidArgument(describe(indexValue) + "[" + std::to_string(e) +
+                               "] is " + std::to_string(row) + ", but " +
+                               describe(tableValue) + " has " +
+                               std::to_string(table.shape[0]) + " rows");
+      for (int64_t d = 0; d < columns; ++d)
+        result.real[e * columns + d] += table.real[row * columns + d];
+    }
+  }
+  return result;
+}
+
+Tensor evaluateNorm(ir::NormOp op, const Operands &operands) {
+  Tensor result = operands[op.getX()];
+  const Tensor &gain = operands[op.getGain()];
+  const Tensor *shift = op.getShift() ? &operands[op.getShift()] : nullptr;
+  const double eps = op.getEps().convertToDouble();
+  const int64_t columns = result.columns();
+  for (int64_t r = 0; r < result.rows(); ++r) {
+    double *row = &result.real[r * columns];
+    double mean = 0;
+    if (op.getKind() == ir::NormKind::Layer) {
+      for (int64_t d = 0; d < columns; ++d)
+        mean += row[d];
+      mean /= columns;
+    }
+    double squares = 0;
+    for (int64_t d = 0; d < columns; ++d)
+      squares += (row[d] - mean) * (row[d] - mean);
+    const double deviation = std::sqrt(squares / columns + eps);
+    for (int64_t d = 0; d < columns; ++d)
+      row[d] = (row[d] - mean) / deviation * gain.real[d] +
+               (shift ? shift->real[d] : 0.0);
+  }
+  return result;
+}
+
+Tensor evaluatePackPanels(ir::PackPanelsOp op, const Operands &operands) {
+  const Tensor &weight = operands[op.getWeight()];
+  const int64_t rows = weight.shape[0], depth = weight.shape[1];
+  auto type = llvm::cast<mlir::RankedTensorType>(op.getResult().getType());
+  const int64_t panel = type.getDimSize(2);
+  Tensor result{type.getShape().vec(), {}, {}};
+  result.real.assign(type.getNumElements(), 0.0);
+  for (int64_t n = 0; n < rows; ++n)
+    for (int64_t k = 0; k < depth; ++k)
+      result.real[(n / panel * depth + k) * panel + n % panel] =
+          weight.real[n * depth + k];
+  return result;
+}
+
+Tensor evaluateRotary(ir::RotaryOp op, const Operands &operands) {
+  Tensor result = operands[op.getX()];
+  const Tensor *position =
+      op.getPosition() ? &operands[op.getPosition()] : nullptr;
+  const int64_t columns = result.columns(), heads = op.getHeads();
+  const int64_t half = columns / heads / 2;
+  const int64_t sequence = result.shape[result.shape.size() - 2];
+  const double offset = op.getOffset().convertToDouble();
+  const double step = op.getStep().convertToDouble();
+  const double shortest = op.getPeriodMin().convertToDouble();
+  const double ratio = op.getPeriodMax().convertToDouble() / shortest;
+  const double spans = std::max<int64_t>(half - 1, 1);
+  for (int64_t i = 0; i < half; ++i) {
+    const double period = shortest * std::pow(ratio, i / spans);
+    for (int64_t r = 0; r < result.rows(); ++r) {
+      const double place =
+          position ? position->integer[r] : double(r % sequence);
+      const double time = (place + offset) * step;
+      const double angle = 2 * std::numbers::pi * time / period;
+      const double cosine = std::cos(angle), sine = std::sin(angle);
+      double *row = &result.real[r * columns];
+      for (int64_t h = 0; h < heads; ++h) {
+        double &first = row[h * 2 * half + i];
+        double &second = row[h * 2 * half + half + i];
+        const double u = first, w = second;
+        first = u * cosine - w * sine;
+        second = w * cosine + u * sine;
+      }
+    }
+  }
+  return result;
+}
+
+/// The first i32 that satisfies `holds`, or one past the last i32 if none does.
+/// All that follow must satisfy it too.
+template <typename Predicate> int64_t firstWhere(Predicate holds) {
+  int64_t low = std::numeric_limits<int32_t>::min();
+  int64_t high = int64_t(std::numeric_limits<int32_t>::max()) + 1;
+  while (low < high) {
+    int64_t middle = low + (high - low) / 2;
+    if (holds(double(middle)))
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return low;
+}
+
+Tensor evaluateReachBounds(ir::ReachBoundsOp op) {
+  auto type = llvm::cast<mlir::RankedTensorType>(op.getResult().getType());
+  const double span = op.getSpan().convertToDouble();
+  const double reach = op.getReach().convertToDouble();
+  const int64_t queries = type.getDimSize(0);
+  Tensor result{type.getShape().vec(), {}, {}};
+  for (int64_t l = 0; l < queries; ++l) {
+    const double centre = (l + 0.5) * span / queries;
+    int64_t low =
+        firstWhere([&](double t) { return t + 0.5 - centre >= -reach; });
+    int64_t high =
+        firstWhere([&](double t) { return t + 0.5 - centre > reach; }) - 1;
+    if (low > high)
+      low = 1, high = 0;
+    result.integer.push_back(int32_t(low));
+    result.integer.push_back(int32_t(high));
+  }
+  return result;
+}
+
+/// lhs and rhs elementwise, rhs repeated along the leading dimensions.
+template <typename Op, typename Function>
+Tensor evaluateBinary(Op op, const Operands &operands, Function function) {
+  Tensor result = operands[op.getLhs()];
+  const Tensor &rhs = operands[op.getRhs()];
+  for (size_t i = 0; i < result.real.size(); ++i)
+    result.real[i] = function(result.real[i], rhs.real[i % rhs.real.size()]);
+  return result;
+}
+
+Tensor evaluateGelu(ir::GeluOp op, const Operands &operands) {
+  Tensor result = operands[op.getX()];
+  for (double &x : result.real)
+    x = x / 2 * (1 + std::erf(x / std::numbers::sqrt2));
+  return result;
+}
+
+Tensor evaluateSlice(ir::SliceOp op, const Operands &operands) {
+  const Tensor &x = operands[op.getX()];
+  const int64_t offset = op.getOffset();
+  Tensor result{x.shape, {}, {}};
+  result.shape.back() =
+      llvm::cast<mlir::RankedTensorType>(op.getResult().getType())
+          .getShape()
+          .back();
+  auto copyRows = [&](const auto &source, auto &target) {
+    if (source.empty())
+      return;
+    for (int64_t r = 0; r < x.rows(); ++r) {
+      auto first = source.begin() + r * x.columns() + offset;
+      target.insert(target.end(), first, first + result.columns());
+    }
+  };
+  copyRows(x.real, result.real);
+  copyRows(x.integer, result.integer);
+  return result;
+}
+
+Tensor evaluateReshape(ir::ReshapeOp op, const Operands &operands) {
+  Tensor result = operands[op.getX()];
+  auto type = llvm::cast<mlir::RankedTensorType>(op.getResult().getType());
+  std::vector<int64_t> shape = type.getShape().vec();
+  if (!type.hasStaticShape())
+    shape[0] = result.shape[0];
+  result.shape = std::move(shape);
+  return result;
+}
+
+} // namespace
+
+Result<Tensor> evaluateOp(mlir::Operation *op, const Operands &operands) {
+  using R = Result<Tensor>;
+  return llvm::TypeSwitch<mlir::Operation *, R>(op)
+      .Case([&](ir::SegmentSubOp o) { return evaluateSegmentSub(o, operands); })
+      .Case([&](ir::GatherSumOp o) { return evaluateGatherSum(o, operands); })
+      .Case([&](ir::NormOp o) -> R { return evaluateNorm(o, operands); })
+      .Case([&](ir::MatmulOp o) -> R { return evaluateMatmul(o, operands); })
+      .Case([&](ir::PackPanelsOp o) -> R {
+        return evaluatePackPanels(o, operands);
+      })
+      .Case([&](ir::AttentionOp o) { return evaluateAttention(o, operands); })
+      .Case([&](ir::RotaryOp o) -> R { return evaluateRotary(o, operands); })
+      .Case([&](ir::ReachBoundsOp o) -> R { return evaluateReachBounds(o); })
+      .Case([&](ir::AddOp o) -> R {
+        return evaluateBinary(o, operands, std::plus<double>());
+      })
+      .Case([&](ir::MulOp o) -> R {
+        return evaluateBinary(o, operands, std::multiplies<double>());
+      })
+      .Case([&](ir::GeluOp o) -> R { return evaluateGelu(o, operands); })
+      .Case([&](ir::SliceOp o) -> R { return evaluateSlice(o, operands); })
+      .Case([&](ir::ReshapeOp o) -> R { return evaluateReshape(o, operands); })
+      .Default([](mlir::Operation *o) -> R {
+        return invalidArgument("the interpreter has no meaning for '" +
+                               o->getName().getStringRef().str() + "'");
+      });
+}
+
+} // namespace betz::reference

@@ -1,0 +1,152 @@
+#include "passes/Passes.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace betz::passes {
+
+#define GEN_PASS_DEF_FUSEPASS
+#include "passes/Passes.h.inc"
+
+using namespace ir;
+using mlir::Operation;
+using mlir::Value;
+
+namespace {
+
+bool isView(Operation *op) { return llvm::isa<SliceOp, ReshapeOp>(op); }
+bool isAnchor(Operation *op) {
+  return llvm::isa<MatmulOp, AttentionOp, GatherSumOp>(op);
+}
+
+Family familyOf(Operation *lead) {
+  if (llvm::isa<MatmulOp>(lead))
+    return Family::Matmul;
+  if (llvm::isa<AttentionOp>(lead))
+    return Family::Attention;
+  if (llvm::isa<GatherSumOp>(lead))
+    return Family::Gather;
+  return llvm::isa<NormOp>(lead) ? Family::Row : Family::Elementwise;
+}
+
+/// Whether `user` can run on each element of `value` as it is produced.
+bool isEpilogueOf(Operation *user, Value value) {
+  if (llvm::isa<GeluOp>(user))
+    return true;
+  if (!llvm::isa<AddOp, MulOp>(user))
+    return false;
+  // The other operand is read from memory, so it may not be `value` too.
+  Value lhs = user->getOperand(0), rhs = user->getOperand(1);
+  return lhs != rhs && user->getResult(0).getType() == value.getType() &&
+         (lhs == value || rhs.getType() == value.getType());
+}
+
+/// Ops of one kernel in order; `lead` gives it its family.
+struct Group {
+  Operation *lead;
+  llvm::SmallVector<Operation *> ops;
+};
+
+struct FusePass : impl::FusePassBase<FusePass> {
+  void runOnOperation() override {
+    mlir::func::FuncOp main = getMain(getOperation());
+    llvm::SmallVector<Operation *> leads = chooseLeads(main);
+    llvm::SmallVector<Group> groups;
+    for (Operation *lead : leads)
+      if (!grouped.count(lead))
+        groups.push_back({lead, formGroup(lead)});
+    for (const Group &group : groups)
+      makeKernel(group.lead, group.ops);
+    setPhase(getOperation(), Phase::Kernels);
+  }
+
+  /// Anchors first, so that a norm or an add joins the heavier kernel; the
+  /// others follow in program order.
+  llvm::SmallVector<Operation *> chooseLeads(mlir::func::FuncOp main) {
+    llvm::SmallVector<Operation *> anchors, others;
+    for (Operation &op : main.getBody().front())
+      if (isAnchor(&op))
+        anchors.push_back(&op);
+      else if (!isView(&op) && !llvm::isa<KernelOp, mlir::func::ReturnOp>(op))
+        others.push_back(&op);
+    anchors.append(others);
+    return anchors;
+  }
+
+  llvm::SmallVector<Operation *> formGroup(Operation *lead) {
+    llvm::SmallVector<Operation *> group;
+    if (auto matmul = llvm::dyn_cast<MatmulOp>(lead))
+      if (auto norm = matmul.getX().getDefiningOp<NormOp>())
+        if (norm->hasOneUse() && !grouped.count(norm))
+          group.push_back(norm);
+    group.push_back(lead);
+    Operation *last = lead;
+    while (last->getResult(0).hasOneUse()) {
+      Operation *user = *last->user_begin();
+      if (grouped.count(user) || !isEpilogueOf(user, last->getResult(0)))
+        break;
+      group.push_back(user);
+      last = user;
+    }
+    grouped.insert(group.begin(), group.end());
+    return group;
+  }
+
+  void makeKernel(Operation *lead, llvm::ArrayRef<Operation *> group) {
+    Operation *last = group.back();
+    llvm::SetVector<Value> inputs;
+    for (Operation *op : group)
+      for (Value operand : op->getOperands())
+        if (!llvm::is_contained(group, operand.getDefiningOp()))
+          inputs.insert(operand);
+
+    mlir::OpBuilder builder(last);
+    auto kernel = builder.create<KernelOp>(
+        lead->getLoc(), last->getResultTypes(), inputs.getArrayRef(),
+        familyOf(lead), uniqueName(group), mlir::ArrayAttr());
+    if (mlir::Attribute section = lead->getAttr(kSectionAttr))
+      kernel->setAttr(kSectionAttr, section);
+
+    mlir::Block &body = kernel.getBody().emplaceBlock();
+    mlir::IRMapping map;
+    for (Value input : inputs)
+      map.map(input, body.addArgument(input.getType(), input.getLoc()));
+    builder.setInsertionPointToEnd(&body);
+    for (Operation *op : group)
+      builder.clone(*op, map)->removeAttr(kSectionAttr);
+    builder.create<YieldOp>(lead->getLoc(),
+                            mlir::ValueRange(map.lookup(last->getResult(0))));
+
+    last->getResult(0).replaceAllUsesWith(kernel.getResult(0));
+    for (Operation *op : llvm::reverse(group))
+      op->erase();
+  }
+
+  /// "blocks_0_mlp__norm_matmul_gelu": section, then the ops; made unique.
+  std::string uniqueName(llvm::ArrayRef<Operation *> group) {
+    std::string name;
+    for (Operation *op : group) {
+      if (!name.empty())
+        name += "_";
+      name += op->getName().stripDialect();
+    }
+    Operation *lead = group.front();
+    if (auto section = lead->getAttrOfType<mlir::StringAttr>(kSectionAttr))
+      name = section.getValue().str() + "__" + name;
+    for (char &letter : name)
+      if (!llvm::isAlnum(letter))
+        letter = '_';
+    int &uses = names[name];
+    if (uses++ > 0)
+      name += "_" + std::to_string(uses);
+    return name;
+  }
+
+  llvm::DenseSet<Operation *> grouped;
+  llvm::StringMap<int> names;
+};
+
+} // namespace
+} // namespace betz::passes

@@ -1,0 +1,86 @@
+//===- Pipelines.cpp - The order of the passes, with a reason each --------===//
+#include "passes/Passes.h"
+
+#include <fmt/format.h>
+
+namespace betz::passes {
+
+using namespace ir;
+
+namespace {
+
+std::vector<std::string> bucketTexts(const PipelineOptions &options) {
+  std::vector<std::string> texts;
+  for (const std::vector<int64_t> &bucket : options.buckets)
+    texts.push_back(fmt::format("{}", fmt::join(bucket, "x")));
+  return texts;
+}
+
+void addModelToKernels(mlir::OpPassManager &manager,
+                       const PipelineOptions &options) {
+  // 1. Nothing below needs to cope with an ill-formed module.
+  manager.addPass(createVerifyModelPass());
+  // 2. First of all, so that later passes see only work that a step must do.
+  manager.addPass(createHoistPass());
+  // 3. After hoist, which would otherwise pack weights of work that left.
+  if (options.panel > 0)
+    manager.addPass(createPackPanelsPass({options.panel}));
+  // 4. Last: the passes above rewrite plain ops only.
+  manager.addPass(createFusePass());
+  manager.addPass(createVerifyKernelsPass());
+}
+
+void addKernelsToProgram(mlir::OpPassManager &manager,
+                         const PipelineOptions &options) {
+  manager.addPass(createVerifyKernelsPass());
+  // 5. Needs the final launch order.
+  PlanMemoryPassOptions planOptions;
+  std::vector<std::string> buckets = bucketTexts(options);
+  planOptions.buckets = buckets;
+  manager.addPass(createPlanMemoryPass(planOptions));
+  manager.addPass(createVerifyProgramPass());
+}
+
+Status run(mlir::PassManager &manager, mlir::ModuleOp module) {
+  DiagnosticCollector diagnostics(*module.getContext());
+  if (mlir::failed(manager.run(module)))
+    return diagnostics.takeStatus(StatusCode::InvalidArgument, "a pass failed");
+  return Status::ok();
+}
+
+} // namespace
+
+Status lowerTo(Phase phase, mlir::ModuleOp module,
+               const PipelineOptions &options) {
+  Phase from = getPhase(module);
+  if (from > phase)
+    return invalidArgument(fmt::format("the module is in phase {}, past {}",
+                                       toString(from).str(),
+                                       toString(phase).str()));
+  mlir::PassManager manager(module.getContext());
+  if (from == Phase::Model && phase > Phase::Model)
+    addModelToKernels(manager, options);
+  if (from < Phase::Program && phase == Phase::Program)
+    addKernelsToProgram(manager, options);
+  if (from == phase)
+    return verifyPhase(module);
+  return run(manager, module);
+}
+
+Status verifyPhase(mlir::ModuleOp module) {
+  mlir::PassManager manager(module.getContext());
+  switch (getPhase(module)) {
+  case Phase::Model:
+    manager.addPass(createVerifyModelPass());
+    break;
+  case Phase::Kernels:
+    manager.addPass(createVerifyKernelsPass());
+    break;
+  case Phase::Program:
+    manager.addPass(createVerifyProgramPass());
+    break;
+  }
+  return run(manager, module);
+}
+
+} // namespace betz::passes

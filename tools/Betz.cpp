@@ -1,0 +1,15 @@
+//===- Betz.cpp - The whole command ---------------------------------------===//
+#include "tools/CompilerCommands.h"
+#include "tools/RuntimeCommands.h"
+
+int main(int argc, char **argv) {
+  betz::CommandLine line("betz",
+                         "Compile, run and inspect Perceiver neural decoders.");
+  betz::addCompileCommand(line);
+  betz::addRunCommand(line);
+  betz::addDumpCommand(line);
+  betz::addBenchCommand(line);
+  betz::addDataCommand(line);
+  betz::addInterpretCommand(line);
+  return line.run(argc, argv);
+}
