@@ -75,7 +75,7 @@ struct Inspection {
 /// `ms` in bins, which must come out whole.
 Result<int32_t> toBins(const char *option, double ms, double binMs) {
   double bins = ms / binMs;
-  if (!(binMs > 0) || !(bins >= 0.5) || bins > INT32_MAX ||
+  if (!(bins >= 0.5) || bins > INT32_MAX ||
       std::abs(bins - std::round(bins)) > 1e-6)
     return invalidArgument(fmt::format(
         "{} {} is not a whole number of bins of {} ms", option, ms, binMs));
@@ -83,6 +83,9 @@ Result<int32_t> toBins(const char *option, double ms, double binMs) {
 }
 
 Result<WindowSpec> makeSpec(const InspectOptions &options) {
+  if (!std::isfinite(options.binMs) || options.binMs <= 0)
+    return invalidArgument(
+        fmt::format("--bin-ms {}: give a positive number", options.binMs));
   WindowSpec spec;
   spec.binMs = options.binMs;
   spec.windowBins = options.windowBins;
@@ -427,7 +430,7 @@ void addInspect(CommandLine &line, CLI::App *data) {
   command
       ->add_option("--window-bins", options->windowBins,
                    "The same, counted in bins")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(1, 1'000'000))
       ->excludes(ms);
   command
       ->add_option("--stride-ms", options->strideMs,
