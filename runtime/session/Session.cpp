@@ -39,7 +39,7 @@ Status Session::chooseCode() {
                         : fmt::format("{}", fmt::join(offered, ", "))));
   std::vector<std::string> kernels;
   for (const KernelSpecEntry &kernel : variant->kernels)
-    kernels.push_back(kernel.name);
+    kernels.push_back(kernel.code);
   BETZ_ASSIGN_OR_RETURN(executable, processor->loadExecutable(
                                         executableEntry->code.bytes, kernels));
   logDebug("session", "{} on {}: {} kernels, {} buckets", isa(),

@@ -53,8 +53,9 @@ makeSegmentSumProgram(const std::vector<float> &table,
        0},
       {{"bias", DType::F32, {Dim::constant(kColumns)}}, 128}};
   target.derivedData = {"cpu.derived", *weights};
-  target.kernels = {{"segment_sum", "encoder", {{{batch, 2}}}, "{}"},
-                    {"add_bias", "head", {{{batch, 1}}}, R"({"flops": 3})"}};
+  target.kernels = {
+      {"segment_sum", "segment_sum", "encoder", {{{batch, 2}}}, "{}"},
+      {"add_bias", "add_bias", "head", {{{batch, 1}}}, R"({"flops": 3})"}};
   for (const Bucket &bucket : buckets) {
     LaunchPlan plan;
     plan.capacity = {bucket.batch, bucket.events};
