@@ -145,32 +145,28 @@ private:
         result.spec.core = NormCore{number(norm.getX()), normSpec(norm)};
       return Status::ok();
     }
-    if (isStep(op)) {
+    if (op->hasTrait<Elementwise>()) {
       result.spec.core = IdentityCore{number(op->getOperand(0))};
       return addStep(op, op->getOperand(0));
     }
     return addCore(op, Value());
   }
 
-  static bool isStep(mlir::Operation *op) {
-    return llvm::isa<GeluOp, AddOp, MulOp>(op);
-  }
-
   Status addStep(mlir::Operation *op, Value current) {
     if (llvm::isa<MatmulOp>(op))
       return addCore(op, current);
-    if (llvm::isa<GeluOp>(op) && op->getOperand(0) == current) {
-      result.spec.epilogue.push_back({EpilogueStep::Kind::Gelu, -1});
-      return Status::ok();
+    std::optional<EpilogueStep::Kind> kind =
+        findElementwise(op->getName().stripDialect().str());
+    if (!kind)
+      return unsupported(op);
+    EpilogueStep step{*kind, -1};
+    if (describe(*kind).operands == 2) {
+      Value other = op->getOperand(op->getOperand(0) == current ? 1 : 0);
+      if (other == current)
+        return unsupported(op);
+      step.operand = number(other);
     }
-    if (!llvm::isa<AddOp, MulOp>(op))
-      return unsupported(op);
-    Value other = op->getOperand(op->getOperand(0) == current ? 1 : 0);
-    if (other == current || number(other) < 0)
-      return unsupported(op);
-    auto kind = llvm::isa<AddOp>(op) ? EpilogueStep::Kind::Add
-                                     : EpilogueStep::Kind::Mul;
-    result.spec.epilogue.push_back({kind, number(other)});
+    result.spec.epilogue.push_back(step);
     return Status::ok();
   }
 
