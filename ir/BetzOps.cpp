@@ -222,7 +222,7 @@ LogicalResult ReachBoundsOp::verify() {
 LogicalResult betz::ir::verifyElementwise(Operation *op) {
   Value first = op->getOperand(0), result = op->getResult(0);
   if (op->getNumOperands() == 1)
-    return verifySameType(op, first, result, "C2");
+    return verifySameType(op, first, result, "C1");
   return verifyBroadcast(op, first, op->getOperand(1), result);
 }
 

@@ -273,7 +273,7 @@ def Betz_GeluOp : Betz_UnaryOp<"gelu"> {
   let description = [{
     `x / 2 * (1 + erf(x / sqrt(2)))`.
 
-    - C2: the result has the type of `x`.
+    - C1: the result has the type of `x`.
   }];
 }
 

@@ -1,6 +1,5 @@
 #include "codegen/cpu/LowerKernel.h"
 
-
 namespace betz::cpu {
 
 namespace {
