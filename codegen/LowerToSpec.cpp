@@ -76,6 +76,9 @@ public:
     result.spec.symbols = symbolsOf(kernel->getParentOfType<mlir::ModuleOp>());
     BETZ_RETURN_IF_ERROR(addOperands());
     BETZ_RETURN_IF_ERROR(addBody());
+    if (!checkNumbers(result.spec).isOk())
+      return invalidArgument("an op that reads what another op of the kernel "
+                             "computes, other than the one before it");
     return std::move(result);
   }
 
@@ -163,10 +166,13 @@ private:
       result.spec.epilogue.push_back({EpilogueStep::Kind::Gelu, -1});
       return Status::ok();
     }
-    if (!llvm::isa<AddOp, MulOp>(op))
+    // The chain goes on in `current`, and with its shape.
+    if (!llvm::isa<AddOp, MulOp>(op) ||
+        !llvm::is_contained(op->getOperands(), current) ||
+        op->getResult(0).getType() != current.getType())
       return unsupported(op);
     Value other = op->getOperand(op->getOperand(0) == current ? 1 : 0);
-    if (other == current || number(other) < 0)
+    if (number(other) < 0)
       return unsupported(op);
     auto kind = llvm::isa<AddOp>(op) ? EpilogueStep::Kind::Add
                                      : EpilogueStep::Kind::Mul;
@@ -214,9 +220,10 @@ private:
     MatmulCore core;
     Value x = matmul.getX();
     if (normalised) {
-      if (x != normalised)
+      auto norm = normalised.getDefiningOp<NormOp>();
+      if (x != normalised || !norm)
         return unsupported(matmul);
-      x = normalised.getDefiningOp<NormOp>().getX();
+      x = norm.getX();
     }
     core.x = number(x);
     core.weight = number(matmul.getWeight());
