@@ -148,35 +148,30 @@ private:
         result.spec.core = NormCore{number(norm.getX()), normSpec(norm)};
       return Status::ok();
     }
-    if (isStep(op)) {
+    if (op->hasTrait<Elementwise>()) {
       result.spec.core = IdentityCore{number(op->getOperand(0))};
       return addStep(op, op->getOperand(0));
     }
     return addCore(op, Value());
   }
 
-  static bool isStep(mlir::Operation *op) {
-    return llvm::isa<GeluOp, AddOp, MulOp>(op);
-  }
-
   Status addStep(mlir::Operation *op, Value current) {
     if (llvm::isa<MatmulOp>(op))
       return addCore(op, current);
-    if (llvm::isa<GeluOp>(op) && op->getOperand(0) == current) {
-      result.spec.epilogue.push_back({EpilogueStep::Kind::Gelu, -1});
-      return Status::ok();
-    }
+    std::optional<EpilogueStep::Kind> kind =
+        findElementwise(op->getName().stripDialect().str());
     // The chain goes on in `current`, and with its shape.
-    if (!llvm::isa<AddOp, MulOp>(op) ||
-        !llvm::is_contained(op->getOperands(), current) ||
+    if (!kind || !llvm::is_contained(op->getOperands(), current) ||
         op->getResult(0).getType() != current.getType())
       return unsupported(op);
-    Value other = op->getOperand(op->getOperand(0) == current ? 1 : 0);
-    if (number(other) < 0)
-      return unsupported(op);
-    auto kind = llvm::isa<AddOp>(op) ? EpilogueStep::Kind::Add
-                                     : EpilogueStep::Kind::Mul;
-    result.spec.epilogue.push_back({kind, number(other)});
+    EpilogueStep step{*kind, -1};
+    if (describe(*kind).operands == 2) {
+      step.operand =
+          number(op->getOperand(op->getOperand(0) == current ? 1 : 0));
+      if (step.operand < 0)
+        return unsupported(op);
+    }
+    result.spec.epilogue.push_back(step);
     return Status::ok();
   }
 

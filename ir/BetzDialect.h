@@ -10,6 +10,21 @@
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+namespace betz::ir {
+
+/// Verifies what the trait promises; see Betz_Elementwise in BetzDialect.td.
+mlir::LogicalResult verifyElementwise(mlir::Operation *op);
+
+template <typename ConcreteOp>
+class Elementwise : public mlir::OpTrait::TraitBase<ConcreteOp, Elementwise> {
+public:
+  static mlir::LogicalResult verifyTrait(mlir::Operation *op) {
+    return verifyElementwise(op);
+  }
+};
+
+} // namespace betz::ir
+
 #include "ir/BetzDialect.h.inc"
 #include "ir/BetzEnums.h.inc"
 #define GET_ATTRDEF_CLASSES

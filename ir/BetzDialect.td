@@ -91,6 +91,12 @@ def Betz_FamilyAttr : EnumAttr<Betz_Dialect, Betz_Family, "family"> {
   let assemblyFormat = "$value";
 }
 
+/// One or two float operands, computed element by element; the second may lack
+/// leading dimensions and is then repeated. The trait verifies C1 and C2.
+def Betz_Elementwise : NativeOpTrait<"Elementwise"> {
+  let cppNamespace = "::betz::ir";
+}
+
 class Betz_Op<string mnemonic, list<Trait> traits = []>
     : Op<Betz_Dialect, mnemonic, traits>;
 

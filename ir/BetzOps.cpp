@@ -219,14 +219,11 @@ LogicalResult ReachBoundsOp::verify() {
   return success();
 }
 
-LogicalResult AddOp::verify() {
-  return verifyBroadcast(*this, getLhs(), getRhs(), getResult());
-}
-LogicalResult MulOp::verify() {
-  return verifyBroadcast(*this, getLhs(), getRhs(), getResult());
-}
-LogicalResult GeluOp::verify() {
-  return verifySameType(*this, getX(), getResult(), "C1");
+LogicalResult betz::ir::verifyElementwise(Operation *op) {
+  Value first = op->getOperand(0), result = op->getResult(0);
+  if (op->getNumOperands() == 1)
+    return verifySameType(op, first, result, "C1");
+  return verifyBroadcast(op, first, op->getOperand(1), result);
 }
 
 LogicalResult SliceOp::verify() {

@@ -232,9 +232,20 @@ def Betz_ReachBoundsOp : Betz_TensorOp<"reach_bounds"> {
 // Elementwise
 //===----------------------------------------------------------------------===//
 
-class Betz_BinaryOp<string mnemonic> : Betz_TensorOp<mnemonic> {
+class Betz_BinaryOp<string mnemonic>
+    : Betz_Op<mnemonic, [Pure, Betz_Elementwise]> {
   let arguments = (ins Betz_FloatTensor:$lhs, Betz_FloatTensor:$rhs);
   let results = (outs Betz_FloatTensor:$result);
+  let assemblyFormat =
+      "operands attr-dict `:` functional-type(operands, results)";
+}
+
+class Betz_UnaryOp<string mnemonic>
+    : Betz_Op<mnemonic, [Pure, Betz_Elementwise]> {
+  let arguments = (ins Betz_FloatTensor:$x);
+  let results = (outs Betz_FloatTensor:$result);
+  let assemblyFormat =
+      "operands attr-dict `:` functional-type(operands, results)";
 }
 
 def Betz_AddOp : Betz_BinaryOp<"add"> {
@@ -257,15 +268,13 @@ def Betz_MulOp : Betz_BinaryOp<"mul"> {
   }];
 }
 
-def Betz_GeluOp : Betz_TensorOp<"gelu"> {
+def Betz_GeluOp : Betz_UnaryOp<"gelu"> {
   let summary = "Exact Gaussian error linear unit";
   let description = [{
     `x / 2 * (1 + erf(x / sqrt(2)))`.
 
     - C1: the result has the type of `x`.
   }];
-  let arguments = (ins Betz_FloatTensor:$x);
-  let results = (outs Betz_FloatTensor:$result);
 }
 
 //===----------------------------------------------------------------------===//

@@ -33,10 +33,10 @@ Family familyOf(Operation *lead) {
 
 /// Whether `user` can run on each element of `value` as it is produced.
 bool isEpilogueOf(Operation *user, Value value) {
-  if (llvm::isa<GeluOp>(user))
-    return true;
-  if (!llvm::isa<AddOp, MulOp>(user))
+  if (!user->hasTrait<Elementwise>())
     return false;
+  if (user->getNumOperands() == 1)
+    return true;
   // The other operand is read from memory, so it may not be `value` too.
   Value lhs = user->getOperand(0), rhs = user->getOperand(1);
   return lhs != rhs && user->getResult(0).getType() == value.getType() &&

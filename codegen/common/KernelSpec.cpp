@@ -12,7 +12,10 @@ template <typename... Ts> struct Overloaded : Ts... {
 };
 template <typename... Ts> Overloaded(Ts...) -> Overloaded<Ts...>;
 
-constexpr std::string_view kStepNames[] = {"gelu", "add", "mul"};
+constexpr ElementwiseOp kElementwiseOps[] = {
+#define BETZ_ELEMENTWISE(name, mnemonic, operands) {mnemonic, operands},
+#include "codegen/common/ElementwiseOps.def"
+};
 
 std::string fusedSteps(const KernelSpec &spec) {
   std::string name;
@@ -24,7 +27,7 @@ std::string fusedSteps(const KernelSpec &spec) {
   if (std::holds_alternative<SegmentSubCore>(spec.core))
     name = "segment_sub";
   for (const EpilogueStep &step : spec.epilogue)
-    name += fmt::format("_{}", kStepNames[size_t(step.kind)]);
+    name += fmt::format("_{}", describe(step.kind).mnemonic);
   return name;
 }
 
@@ -76,6 +79,17 @@ double coreFlops(const KernelSpec &spec, std::span<const int64_t> extents) {
 }
 
 } // namespace
+
+const ElementwiseOp &describe(EpilogueStep::Kind kind) {
+  return kElementwiseOps[size_t(kind)];
+}
+
+std::optional<EpilogueStep::Kind> findElementwise(std::string_view mnemonic) {
+  for (size_t i = 0; i < std::size(kElementwiseOps); ++i)
+    if (kElementwiseOps[i].mnemonic == mnemonic)
+      return static_cast<EpilogueStep::Kind>(i);
+  return std::nullopt;
+}
 
 std::string_view familyName(const KernelSpec &spec) {
   return std::visit(Overloaded{

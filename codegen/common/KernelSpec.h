@@ -116,11 +116,23 @@ using Core = std::variant<MatmulCore, AttentionCore, NormCore, GatherCore,
 /// A step on each element of the result. Binary steps read another operand at
 /// the same place; one with fewer rows is repeated.
 struct EpilogueStep {
-  enum class Kind : uint8_t { Gelu, Add, Mul } kind = Kind::Gelu;
-  int32_t operand = -1;
+  enum class Kind : uint8_t {
+#define BETZ_ELEMENTWISE(name, mnemonic, operands) name,
+#include "codegen/common/ElementwiseOps.def"
+  } kind{};
+  int32_t operand = -1; // of a binary step
 
   bool operator==(const EpilogueStep &) const = default;
 };
+
+/// What a row of ElementwiseOps.def says.
+struct ElementwiseOp {
+  std::string_view mnemonic;
+  int operands;
+};
+const ElementwiseOp &describe(EpilogueStep::Kind kind);
+/// The inverse by mnemonic; nothing for an op that is no step.
+std::optional<EpilogueStep::Kind> findElementwise(std::string_view mnemonic);
 
 /// The order of every sum, so that a window's result has the same bits in any
 /// bucket and at any place in a batch. Two kernels with equal plans and equal

@@ -105,11 +105,23 @@ constexpr std::string_view kCoreNames[] = {"matmul",     "attention", "norm",
                                            "gather_sum", "identity",  "rotary",
                                            "segment_sub"};
 constexpr std::string_view kNormNames[] = {"layer", "rms"};
-constexpr std::string_view kStepNames[] = {"gelu", "add", "mul"};
 
-std::span<const std::string_view> namesOf(NormForm) { return kNormNames; }
-std::span<const std::string_view> namesOf(EpilogueStep::Kind) {
-  return kStepNames;
+std::string_view nameOf(NormForm form) { return kNormNames[size_t(form)]; }
+std::string_view nameOf(EpilogueStep::Kind kind) {
+  return describe(kind).mnemonic;
+}
+std::optional<DType> parseName(std::string_view name, DType) {
+  return parseDType(name);
+}
+std::optional<NormForm> parseName(std::string_view name, NormForm) {
+  for (size_t i = 0; i < std::size(kNormNames); ++i)
+    if (kNormNames[i] == name)
+      return static_cast<NormForm>(i);
+  return std::nullopt;
+}
+std::optional<EpilogueStep::Kind> parseName(std::string_view name,
+                                            EpilogueStep::Kind) {
+  return findElementwise(name);
 }
 
 struct Writer {
@@ -119,7 +131,7 @@ struct Writer {
     if constexpr (std::is_same_v<T, DType>) {
       return std::string(toString(value));
     } else if constexpr (std::is_enum_v<T>) {
-      return std::string(namesOf(value)[size_t(value)]);
+      return std::string(nameOf(value));
     } else if constexpr (std::is_class_v<T> &&
                          !std::is_same_v<T, std::string>) {
       Writer inner;
@@ -171,18 +183,9 @@ struct Reader {
     if (!from.is_string())
       return dataLoss("must be a name");
     std::string name = from.get<std::string>();
-    if constexpr (std::is_same_v<T, DType>) {
-      if (std::optional<DType> type = parseDType(name)) {
-        value = *type;
-        return Status::ok();
-      }
-    } else {
-      std::span<const std::string_view> names = namesOf(value);
-      for (size_t i = 0; i < names.size(); ++i)
-        if (names[i] == name) {
-          value = static_cast<T>(i);
-          return Status::ok();
-        }
+    if (std::optional<T> parsed = parseName(name, T())) {
+      value = *parsed;
+      return Status::ok();
     }
     return dataLoss(fmt::format("unknown name \"{}\"", name));
   }
@@ -302,10 +305,10 @@ Status checkNumbers(const KernelSpec &spec) {
   if (spec.prologue)
     check(*spec.prologue);
   for (const EpilogueStep &step : spec.epilogue)
-    if (step.kind == EpilogueStep::Kind::Gelu)
-      check.optional(step.operand);
-    else
+    if (describe(step.kind).operands == 2)
       check.required(step.operand);
+    else
+      check.wrong |= step.operand != -1;
   return check.wrong ? dataLoss("an operand or symbol number is out of range")
                      : Status::ok();
 }

@@ -1,7 +1,5 @@
 #include "codegen/cpu/LowerKernel.h"
 
-#include "codegen/cpu/VectorMath.h"
-
 namespace betz::cpu {
 
 namespace {
@@ -96,46 +94,6 @@ void forTaskRows(Emitter &e, llvm::function_ref<void(Value)> body) {
   Value from = e.mul(e.beginTask(), tile);
   Value to = e.minimum(e.mul(e.endTask(), tile), rows);
   e.loop(from, to, 1, body);
-}
-
-//===----------------------------------------------------------------------===//
-// Epilogue
-//===----------------------------------------------------------------------===//
-
-Epilogue::Epilogue(Emitter &e) : e(e) {
-  for (const EpilogueStep &step : e.spec().epilogue)
-    pointers.push_back(step.operand < 0 ? Value() : e.pointer(step.operand));
-  result = e.pointer(e.spec().resultIndex());
-}
-
-/// An operand with fewer rows than the result is repeated.
-static Value operandRow(Emitter &e, const OperandSpec &operand, Value row) {
-  if (operand.rows == e.spec().result().rows)
-    return row;
-  return operand.rows.plus == 1 ? e.integer(0)
-                                : e.remainder(row, operand.rows.plus);
-}
-
-Value Epilogue::apply(Value value, Value row, Value column, Value mask) {
-  for (auto [step, pointer] : llvm::zip_equal(e.spec().epilogue, pointers)) {
-    if (step.kind == EpilogueStep::Kind::Gelu) {
-      value = emitGelu(e, value);
-      continue;
-    }
-    const OperandSpec &operand = e.spec().operands[size_t(step.operand)];
-    Value index =
-        e.add(e.mul(operandRow(e, operand, row), operand.rowStride), column);
-    Value other = e.loadMasked(pointer, index, mask, e.vectorF32());
-    value = step.kind == EpilogueStep::Kind::Add ? e.fadd(value, other)
-                                                 : e.fmul(value, other);
-  }
-  return value;
-}
-
-void Epilogue::finish(Value value, Value row, Value column, Value mask) {
-  value = apply(value, row, column, mask);
-  Value index = e.add(e.mul(row, e.spec().result().rowStride), column);
-  e.storeMasked(value, result, index, mask);
 }
 
 //===----------------------------------------------------------------------===//

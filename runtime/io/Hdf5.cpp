@@ -364,9 +364,8 @@ Hdf5File::readBlock(const std::string &dataset,
     const std::vector<int64_t> &shape = open->info.shape;
     if (shape.empty() || rows->first < 0 || rows->second < 0 ||
         rows->first > shape[0] - rows->second)
-      return dataLoss(
-          locate(dataset, fmt::format("has no rows {} to {}", rows->first,
-                                      rows->first + rows->second)));
+      return dataLoss(locate(dataset, fmt::format("has no {} rows from row {}",
+                                                  rows->second, rows->first)));
     std::vector<hsize_t> start(shape.size(), 0);
     std::vector<hsize_t> extent(shape.begin(), shape.end());
     start[0] = hsize_t(rows->first);

@@ -31,7 +31,7 @@ public:
     for (int64_t i = number(0, 3); i > 0; --i) {
       auto kind = EpilogueStep::Kind(number(0, 2));
       spec.epilogue.push_back(
-          {kind, kind == EpilogueStep::Kind::Gelu ? -1 : operand()});
+          {kind, describe(kind).operands == 2 ? operand() : -1});
     }
     spec.plan = {number(0, 999), number(0, 16), number(0, 64)};
     spec.tile = {number(1, 512), number(1, 512)};

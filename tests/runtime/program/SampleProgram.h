@@ -41,8 +41,9 @@ inline Program makeSampleProgram(uint32_t seed, size_t derivedBytes = 320) {
       {{"table", DType::F32, {Dim::constant(7), Dim::constant(3)}}, 0},
       {{"bias", DType::F32, {Dim::constant(3)}}, 128}};
   target.derivedData = makeSection(program, "cpu.derived", derivedBytes);
-  target.kernels = {{"segment_sum", "encoder", {{{batch, 2}}}, "{}"},
-                    {"add_bias", "head", {{{batch, 1}}}, R"({"flops": 3})"}};
+  target.kernels = {
+      {"segment_sum", "segment_sum", "encoder", {{{batch, 2}}}, "{}"},
+      {"add_bias", "add_bias", "head", {{{batch, 1}}}, R"({"flops": 3})"}};
   for (int64_t capacity : {2, 8}) {
     LaunchPlan plan;
     plan.capacity = {capacity, 16 * capacity};

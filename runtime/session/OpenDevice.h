@@ -1,0 +1,17 @@
+//===- OpenDevice.h - A device by its name --------------------------------===//
+#pragma once
+
+#include "runtime/hal/Device.h"
+
+namespace betz {
+
+struct DeviceOptions {
+  /// Threads of a cpu device; 0 means one for each core.
+  int threads = 0;
+};
+
+/// "cpu" or "null". Another name is an error that lists these.
+Result<std::shared_ptr<Device>> openDevice(std::string_view name,
+                                           const DeviceOptions &options);
+
+} // namespace betz

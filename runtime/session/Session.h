@@ -1,0 +1,99 @@
+//===- Session.h - A program on a device ----------------------------------===//
+#pragma once
+
+#include "runtime/hal/Device.h"
+#include "runtime/program/Program.h"
+#include "runtime/session/Bindings.h"
+
+namespace betz {
+
+/// A program loaded on a device, with all memory that its steps need and one
+/// recorded command graph for each shape bucket. For one thread at a time;
+/// several sessions may share a program and a device.
+class Session {
+public:
+  /// Picks the first target and its best executable that `device` runs; having
+  /// none is an error. Everything that a step needs is allocated here.
+  static Result<std::unique_ptr<Session>>
+  create(std::shared_ptr<const Program> program,
+         std::shared_ptr<Device> device);
+
+  /// Runs one step in the smallest bucket that holds it. The inputs' shapes
+  /// give its extents. Outputs that are not bound are not copied. Wrong inputs
+  /// are an InvalidArgument that names input, place and value, and then nothing
+  /// has run. Allocates nothing and waits for the device once, at the end.
+  Status run(std::span<const InputBinding> inputs,
+             std::span<const OutputBinding> outputs);
+
+  /// Whether some bucket holds a step of these extents.
+  bool fits(std::span<const int64_t> extents) const {
+    return choosePlan(extents) != nullptr;
+  }
+
+  /// For measurements, after a run(): the bucket that it used, and one launch
+  /// of it alone, without the graph.
+  const LaunchPlan &lastPlan() const { return *plan; }
+  Status runLaunch(size_t launch);
+  /// What the last run()'s launch computed: its extents and its tasks.
+  std::span<const int64_t> lastExtents() const { return extents; }
+
+  const Program &program() const { return *source; }
+  const TargetVariant &target() const { return *variant; }
+  /// The instruction-set level of the code that was picked.
+  const std::string &isa() const { return executableEntry->isa; }
+  Device &device() const { return *processor; }
+
+private:
+  /// Memory of an input or output. `staging` is null where the host reaches
+  /// `device` itself.
+  struct Slot {
+    std::unique_ptr<Buffer> device;
+    std::unique_ptr<Buffer> staging;
+
+    std::byte *hostPointer() const {
+      return staging ? staging->hostPointer() : device->hostPointer();
+    }
+  };
+
+  Session(std::shared_ptr<const Program> program,
+          std::shared_ptr<Device> device)
+      : source(std::move(program)), processor(std::move(device)) {}
+
+  Status chooseCode();
+  Status allocateMemory();
+  Status captureGraphs();
+  Result<Slot> makeSlot(int64_t bytes);
+  int64_t largestBytes(const TensorSpec &tensor) const;
+  BufferSlice resolve(const BufferRef &ref) const;
+  Status launch(const Launch &launch, const LaunchPlan &plan);
+
+  const LaunchPlan *choosePlan(std::span<const int64_t> extents) const;
+  Status capacityError() const;
+  Status upload(const Slot &slot, int64_t bytes);
+  Status stageInputs(std::span<const InputBinding> inputs);
+  Status stageExtents();
+  Status collectOutputs(std::span<const OutputBinding> outputs);
+
+  std::shared_ptr<const Program> source;
+  std::shared_ptr<Device> processor;
+  const TargetVariant *variant = nullptr;
+  const ExecutableEntry *executableEntry = nullptr;
+
+  std::unique_ptr<Stream> stream;
+  std::unique_ptr<Executable> executable;
+  std::unique_ptr<Buffer> derived;
+  std::unique_ptr<Buffer> arena;
+  std::vector<Slot> inputSlots;
+  std::vector<Slot> outputSlots;
+  Slot extentsSlot;
+  /// One for each of variant->plans.
+  std::vector<std::unique_ptr<CommandGraph>> graphs;
+
+  // The step that is running, or ran last.
+  const LaunchPlan *plan = nullptr;
+  std::vector<int64_t> extents;
+  /// One for each kernel; the graphs' launches read them.
+  std::vector<int64_t> taskCounts;
+};
+
+} // namespace betz

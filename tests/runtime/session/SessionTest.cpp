@@ -1,0 +1,151 @@
+#include "runtime/session/Session.h"
+#include "runtime/session/BatchedRun.h"
+#include "runtime/session/OpenDevice.h"
+#include "tests/runtime/session/SegmentSumProgram.h"
+
+#include <gtest/gtest.h>
+
+namespace betz {
+namespace {
+
+class SessionTest : public testing::Test {
+protected:
+  std::unique_ptr<Session> open(std::shared_ptr<const Program> program,
+                                int threads = 2) {
+    auto device = openDevice("cpu", {.threads = threads});
+    EXPECT_TRUE(device.isOk()) << device.status().message();
+    auto session = Session::create(std::move(program), *device);
+    EXPECT_TRUE(session.isOk()) << session.status().message();
+    return std::move(session).value();
+  }
+
+  SegmentSumBatch makeBatch(const std::vector<int> &lengths) {
+    return {lengths, table, bias, random};
+  }
+
+  void expectRuns(Session &session, const std::vector<int> &lengths,
+                  std::vector<int64_t> bucket) {
+    SegmentSumBatch batch = makeBatch(lengths);
+    Status status = session.run(batch.inputs(), batch.outputs());
+    ASSERT_TRUE(status.isOk()) << status.message();
+    EXPECT_EQ(batch.out, batch.expected);
+    EXPECT_EQ(session.lastPlan().capacity, bucket);
+  }
+
+  std::mt19937 random{std::random_device{}()};
+  const std::vector<float> table = randomFloats(kIds * kColumns, random);
+  const std::vector<float> bias = randomFloats(kColumns, random);
+};
+
+TEST_F(SessionTest, RunsInTheSmallestBucket) {
+  for (int threads : {1, 3}) {
+    auto session = open(makeSegmentSumProgram(table, bias), threads);
+    expectRuns(*session, {3, 2}, {2, 8});
+    expectRuns(*session, {3, 5}, {2, 8});             // exactly at capacity
+    expectRuns(*session, {4, 5}, {5, 40});            // one event too many
+    expectRuns(*session, {1, 1, 1}, {5, 40});         // one window too many
+    expectRuns(*session, {16, 0, 8, 15, 1}, {5, 40}); // exactly at capacity
+    expectRuns(*session, {0}, {2, 8});                // no event
+    expectRuns(*session, {0, 0, 0}, {5, 40});
+    expectRuns(*session, {}, {2, 8}); // no window
+    expectRuns(*session, {7}, {2, 8});
+  }
+}
+
+TEST_F(SessionTest, FileAndMemoryGiveTheSame) {
+  auto bytes = std::make_shared<const std::vector<std::byte>>(
+      serializeProgram(*makeSegmentSumProgram(table, bias)));
+  auto program = parseProgram(bytes, "memory");
+  ASSERT_TRUE(program.isOk()) << program.status().message();
+  expectRuns(*open(*program), {4, 3}, {2, 8});
+}
+
+TEST_F(SessionTest, InputsWithDefaultsMayBeLeftOut) {
+  auto session = open(makeSegmentSumProgram(table, bias));
+  SegmentSumBatch batch = makeBatch({2, 4});
+  // An earlier step must not show through the default.
+  ASSERT_TRUE(session->run(batch.inputs(), batch.outputs()).isOk());
+  for (size_t b = 0; b < 2; ++b)
+    for (int32_t e = batch.rowSplits[b]; e < batch.rowSplits[b + 1]; ++e)
+      batch.time[size_t(e)] -= batch.windowStart[b];
+  std::vector<InputBinding> inputs = batch.inputs();
+  inputs.pop_back();
+  batch.out.assign(batch.out.size(), -1);
+  Status status = session->run(inputs, batch.outputs());
+  ASSERT_TRUE(status.isOk()) << status.message();
+  EXPECT_EQ(batch.out, batch.expected);
+}
+
+TEST_F(SessionTest, OutputsMayBeLeftOut) {
+  auto session = open(makeSegmentSumProgram(table, bias));
+  SegmentSumBatch batch = makeBatch({2});
+  EXPECT_TRUE(session->run(batch.inputs(), {}).isOk());
+}
+
+TEST_F(SessionTest, LaunchesRunAlone) {
+  auto session = open(makeSegmentSumProgram(table, bias));
+  SegmentSumBatch batch = makeBatch({2, 3, 4});
+  ASSERT_TRUE(session->run(batch.inputs(), batch.outputs()).isOk());
+  for (size_t i = 0; i < session->lastPlan().launches.size(); ++i)
+    EXPECT_TRUE(session->runLaunch(i).isOk());
+  EXPECT_EQ(session->lastExtents()[1], 9);
+}
+
+TEST_F(SessionTest, CodeForAnotherMachineIsAClearError) {
+  auto device = openDevice("cpu", {.threads = 2});
+  ASSERT_TRUE(device.isOk());
+  auto other = Session::create(
+      makeSegmentSumProgram(table, bias, {{1, 1}}, "avx1024"), *device);
+  ASSERT_FALSE(other.isOk());
+  std::string error = other.status().message();
+  EXPECT_NE(error.find("no code for cpu ("), std::string::npos) << error;
+  EXPECT_NE(error.find("it has cpu avx1024"), std::string::npos) << error;
+  auto none = Session::create(std::make_shared<Program>(), *device);
+  EXPECT_NE(none.status().message().find("it has none"), std::string::npos);
+  EXPECT_NE(openDevice("tpu", {}).status().message().find("use cpu or null"),
+            std::string::npos);
+}
+
+TEST_F(SessionTest, StepBeyondEveryBucketNamesTheLargest) {
+  auto session = open(makeSegmentSumProgram(table, bias));
+  SegmentSumBatch batch = makeBatch({1, 1, 1, 1, 1, 1});
+  Status status = session->run(batch.inputs(), batch.outputs());
+  EXPECT_EQ(status.message(),
+            "a step of batch 6, events 6 fits no bucket of the program; the "
+            "largest is batch 5, events 40");
+}
+
+TEST_F(SessionTest, BatchesOfAnySizeAreCut) {
+  auto session = open(makeSegmentSumProgram(table, bias));
+  for (int repeat = 0; repeat < 20; ++repeat) {
+    std::vector<int> lengths(random() % 40);
+    for (int &length : lengths)
+      length = int(random() % (kMaxRows + 1));
+    SegmentSumBatch batch = makeBatch(lengths);
+    Status status = runBatched(*session, batch.inputs(), batch.outputs());
+    ASSERT_TRUE(status.isOk()) << status.message();
+    ASSERT_EQ(batch.out, batch.expected);
+  }
+}
+
+TEST_F(SessionTest, CuttingKeepsWindowNumbersInErrors) {
+  auto session = open(makeSegmentSumProgram(table, bias));
+  SegmentSumBatch batch = makeBatch(std::vector<int>(30, 4));
+  batch.id[4 * 27 + 1] = kIds;
+  EXPECT_EQ(runBatched(*session, batch.inputs(), batch.outputs()).message(),
+            "id[109] is 7; it must be in [0, 7) (window 27)");
+  EXPECT_EQ(batch.out, std::vector<float>(90, -99));
+}
+
+TEST_F(SessionTest, WindowThatFitsNoBucketFails) {
+  auto session = open(makeSegmentSumProgram(table, bias, {{4, 10}}));
+  SegmentSumBatch batch = makeBatch({3, 12, 2, 2, 2, 2});
+  std::string error =
+      runBatched(*session, batch.inputs(), batch.outputs()).message();
+  EXPECT_NE(error.find("windows 1 to 1: a step of batch 1, events 12"),
+            std::string::npos)
+      << error;
+}
+
+} // namespace
+} // namespace betz

@@ -1,0 +1,100 @@
+// A step allocates nothing and waits for the device once.
+#include "runtime/hal/null/NullDevice.h"
+#include "runtime/session/OpenDevice.h"
+#include "runtime/session/Session.h"
+#include "tests/runtime/session/SegmentSumProgram.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <new>
+
+namespace {
+std::atomic<int64_t> heapAllocations = 0;
+
+void *countedAllocation(size_t size, size_t alignment) {
+  ++heapAllocations;
+  size_t rounded = (size + alignment - 1) / alignment * alignment;
+  void *memory = std::aligned_alloc(alignment, rounded);
+  if (!memory)
+    std::abort();
+  return memory;
+}
+} // namespace
+
+void *operator new(size_t size) { return countedAllocation(size, 16); }
+void *operator new(size_t size, std::align_val_t alignment) {
+  return countedAllocation(size, size_t(alignment));
+}
+void operator delete(void *memory) noexcept { std::free(memory); }
+void operator delete(void *memory, size_t) noexcept { std::free(memory); }
+void operator delete(void *memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void *memory, size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
+
+namespace betz {
+namespace {
+
+TEST(StepCost, CountingSeesAllocations) {
+  int64_t before = heapAllocations;
+  auto value = std::make_unique<std::vector<int>>(100);
+  EXPECT_EQ(heapAllocations - before, 2);
+  EXPECT_EQ(value->size(), 100u);
+}
+
+TEST(StepCost, CpuStepAllocatesNothing) {
+  std::mt19937 random(std::random_device{}());
+  const std::vector<float> table = randomFloats(kIds * kColumns, random);
+  const std::vector<float> bias = randomFloats(kColumns, random);
+  auto device = openDevice("cpu", {.threads = 3});
+  ASSERT_TRUE(device.isOk());
+  auto session = Session::create(makeSegmentSumProgram(table, bias), *device);
+  ASSERT_TRUE(session.isOk()) << session.status().message();
+  SegmentSumBatch small({3, 2}, table, bias, random);
+  SegmentSumBatch large({9, 2, 0, 16, 4}, table, bias, random);
+  for (SegmentSumBatch *batch : {&small, &large, &small}) {
+    std::vector<InputBinding> inputs = batch->inputs();
+    std::vector<OutputBinding> outputs = batch->outputs();
+    int64_t before = heapAllocations;
+    // From the first step on: nothing is made late.
+    Status status = (*session)->run(inputs, outputs);
+    int64_t after = heapAllocations;
+    ASSERT_TRUE(status.isOk()) << status.message();
+    EXPECT_EQ(after - before, 0);
+    EXPECT_EQ(batch->out, batch->expected);
+  }
+}
+
+TEST(StepCost, NullDeviceSeesOneGraphAndOneWait) {
+  std::mt19937 random(std::random_device{}());
+  const std::vector<float> table = randomFloats(kIds * kColumns, random);
+  const std::vector<float> bias = randomFloats(kColumns, random);
+  auto device = std::make_shared<NullDevice>();
+  auto session = Session::create(makeSegmentSumProgram(table, bias), device);
+  ASSERT_TRUE(session.isOk()) << session.status().message();
+  EXPECT_EQ(device->counters().captures, 2);
+  EXPECT_EQ(device->counters().launches, 0);
+  for (std::vector<int> lengths : {std::vector<int>{3, 2}, {8, 8, 8, 8, 8}}) {
+    SegmentSumBatch batch(lengths, table, bias, random);
+    std::vector<InputBinding> inputs = batch.inputs();
+    std::vector<OutputBinding> outputs = batch.outputs();
+    NullCounters expected = device->counters();
+    int64_t before = heapAllocations;
+    Status status = (*session)->run(inputs, outputs);
+    EXPECT_EQ(heapAllocations - before, 0);
+    ASSERT_TRUE(status.isOk()) << status.message();
+    expected.launches += 2;
+    expected.copiesToDevice += 5; // four inputs and the extents
+    expected.copiesToHost += 1;
+    expected.graphLaunches += 1;
+    expected.synchronizations += 1;
+    EXPECT_EQ(device->counters(), expected);
+    EXPECT_EQ(batch.out, std::vector<float>(batch.out.size(), 0));
+  }
+}
+
+} // namespace
+} // namespace betz

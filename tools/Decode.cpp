@@ -1,0 +1,489 @@
+#include "tools/Decode.h"
+
+#include "runtime/base/File.h"
+#include "runtime/base/Log.h"
+#include "runtime/base/Progress.h"
+#include "runtime/io/Nwb.h"
+#include "runtime/io/Windows.h"
+#include "tools/OpenProgram.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <map>
+
+namespace betz {
+namespace {
+
+//===----------------------------------------------------------------------===//
+// What the program's metadata says
+//===----------------------------------------------------------------------===//
+
+struct DecoderInfo {
+  WindowSpec windows;
+  int32_t maxNeurons = 0;
+  int64_t columns = 0;
+  std::vector<std::string> names;
+  /// In the target's units; prediction = value * scale + shift.
+  std::vector<double> scale, shift;
+  std::string units;
+  std::optional<UnitMap> unitMap;
+};
+
+/// The JSON of a metadata key, or null where it is absent.
+Result<Json> readKey(const Program &program, const std::string &key) {
+  auto found = program.metadata.find(key);
+  if (found == program.metadata.end())
+    return Json();
+  Result<Json> value = parseJson(found->second);
+  if (!value.isOk())
+    return std::move(value).status().withContext(
+        fmt::format("the program's metadata \"{}\"", key));
+  return value;
+}
+
+Result<std::vector<double>> readNumbers(const Program &program,
+                                        const std::string &key, size_t count,
+                                        double absent) {
+  BETZ_ASSIGN_OR_RETURN(Json json, readKey(program, key));
+  if (json.is_null())
+    return std::vector<double>(count, absent);
+  std::vector<double> numbers;
+  if (json.is_array())
+    for (const Json &value : json)
+      if (value.is_number())
+        numbers.push_back(value.get<double>());
+  if (numbers.size() != count)
+    return dataLoss(fmt::format("the program's metadata \"{}\" is not {} "
+                                "numbers",
+                                key, count));
+  return numbers;
+}
+
+Status readConfig(const Program &program, DecoderInfo &info) {
+  BETZ_ASSIGN_OR_RETURN(Json config, readKey(program, "config"));
+  if (config.is_null())
+    return invalidArgument("the program's metadata has no model configuration, "
+                           "so its windows are not known; compile it from a "
+                           "model file");
+  WindowSpec &windows = info.windows;
+  BETZ_ASSIGN_OR_RETURN(windows.binMs, getMember<double>(config, "bin_ms"));
+  BETZ_ASSIGN_OR_RETURN(windows.windowBins,
+                        getMember<int32_t>(config, "window_bins"));
+  BETZ_ASSIGN_OR_RETURN(windows.valueBuckets,
+                        getMember<int32_t>(config, "value_buckets"));
+  BETZ_ASSIGN_OR_RETURN(info.maxNeurons,
+                        getMember<int32_t>(config, "max_neurons"));
+  BETZ_ASSIGN_OR_RETURN(Json stride, readKey(program, "stride_bins"));
+  Json strideMember = {{"stride_bins", stride.is_null() ? Json(1) : stride}};
+  BETZ_ASSIGN_OR_RETURN(windows.strideBins,
+                        getMember<int32_t>(strideMember, "stride_bins"));
+  return Status::ok();
+}
+
+Status readLabels(const Program &program, DecoderInfo &info) {
+  size_t count = size_t(info.columns);
+  BETZ_ASSIGN_OR_RETURN(Json names, readKey(program, "outputs"));
+  for (size_t i = 0; i < count; ++i)
+    info.names.push_back(names.is_array() && i < names.size() &&
+                                 names[i].is_string()
+                             ? names[i].get<std::string>()
+                             : fmt::format("behavior_{}", i));
+  BETZ_ASSIGN_OR_RETURN(Json units, readKey(program, "output_units"));
+  if (units.is_string())
+    info.units = units.get<std::string>();
+  BETZ_ASSIGN_OR_RETURN(info.scale,
+                        readNumbers(program, "target_std", count, 1));
+  BETZ_ASSIGN_OR_RETURN(info.shift,
+                        readNumbers(program, "target_mean", count, 0));
+  auto map = program.metadata.find("units");
+  if (map != program.metadata.end()) {
+    BETZ_ASSIGN_OR_RETURN(info.unitMap, UnitMap::parse(map->second));
+  }
+  return Status::ok();
+}
+
+//===----------------------------------------------------------------------===//
+// Binding windows to the program
+//===----------------------------------------------------------------------===//
+
+/// Runs one window at a time on buffers that it reuses.
+class WindowRunner {
+public:
+  static Result<WindowRunner> create(Session &session);
+
+  int64_t columns() const { return int64_t(values.size()); }
+  /// The most events that a window may have.
+  int64_t maxEvents() const { return mostEvents; }
+  /// Decodes `batch`, one window; adds the step's seconds to `seconds`.
+  Status run(const WindowBatch &batch, std::vector<double> &seconds);
+  /// The last window's output.
+  std::span<const float> output() const { return values; }
+
+private:
+  explicit WindowRunner(Session &session) : session(&session) {}
+
+  Session *session;
+  uint32_t neuronId = 0, timeBin = 0, value = 0, rowSplits = 0;
+  uint32_t behavior = 0;
+  int64_t mostEvents = INT64_MAX;
+  std::vector<float> values;
+};
+
+Result<uint32_t> findInput(const Program &program, std::string_view name) {
+  for (size_t i = 0; i < program.inputs.size(); ++i)
+    if (program.inputs[i].tensor.name == name)
+      return uint32_t(i);
+  return invalidArgument(fmt::format(
+      "the program has no input {}, so it is no decoder of spikes", name));
+}
+
+Result<WindowRunner> WindowRunner::create(Session &session) {
+  const Program &program = session.program();
+  WindowRunner runner(session);
+  BETZ_ASSIGN_OR_RETURN(runner.neuronId, findInput(program, "neuron_id"));
+  BETZ_ASSIGN_OR_RETURN(runner.timeBin, findInput(program, "time_bin"));
+  BETZ_ASSIGN_OR_RETURN(runner.value, findInput(program, "value"));
+  BETZ_ASSIGN_OR_RETURN(runner.rowSplits, findInput(program, "row_splits"));
+  for (const SplitsCheck &check : program.splitsChecks)
+    if (check.input == runner.rowSplits)
+      runner.mostEvents = check.maxRows;
+  for (size_t i = 0; i < program.inputs.size(); ++i)
+    if (!program.inputs[i].defaultValue && i != runner.neuronId &&
+        i != runner.timeBin && i != runner.value && i != runner.rowSplits)
+      return invalidArgument(
+          fmt::format("the program's input {} is not something that a "
+                      "recording gives",
+                      program.inputs[i].tensor.name));
+  for (size_t i = 0; i < program.outputs.size(); ++i) {
+    const TensorSpec &output = program.outputs[i];
+    if (output.name != "behavior")
+      continue;
+    if (output.dtype != DType::F32 || output.shape.size() != 2 ||
+        output.shape[0].symbol < 0 || output.shape[1].symbol >= 0)
+      return invalidArgument("the program's output behavior is not "
+                             "f32 [windows, columns]");
+    runner.behavior = uint32_t(i);
+    runner.values.resize(size_t(output.shape[1].plus));
+    return runner;
+  }
+  return invalidArgument("the program has no output behavior; compile it with "
+                         "--outputs behavior");
+}
+
+Status WindowRunner::run(const WindowBatch &batch,
+                         std::vector<double> &seconds) {
+  const int64_t events[] = {int64_t(batch.neuronId.size())};
+  const int64_t splits[] = {int64_t(batch.rowSplits.size())};
+  const int64_t shape[] = {splits[0] - 1, columns()};
+  const InputBinding inputs[] = {
+      {neuronId, DType::I32, batch.neuronId.data(), events},
+      {timeBin, DType::I32, batch.timeBin.data(), events},
+      {value, DType::I32, batch.value.data(), events},
+      {rowSplits, DType::I32, batch.rowSplits.data(), splits}};
+  const OutputBinding outputs[] = {
+      {behavior, DType::F32, values.data(), shape}};
+  Clock::time_point start = Clock::now();
+  Status status = session->run(inputs, outputs);
+  seconds.push_back(secondsSince(start));
+  return status;
+}
+
+//===----------------------------------------------------------------------===//
+// Scores and rows
+//===----------------------------------------------------------------------===//
+
+/// R² of one output: 1 - squared error / squared deviation from the mean.
+class Score {
+public:
+  void add(double prediction, double target) {
+    ++count;
+    double before = target - mean;
+    mean += before / double(count);
+    deviation += before * (target - mean);
+    error += (prediction - target) * (prediction - target);
+  }
+  int64_t windows() const { return count; }
+  /// Null where the target never changes.
+  Json value() const {
+    return deviation > 0 ? Json(1 - error / deviation) : Json();
+  }
+
+private:
+  int64_t count = 0;
+  double mean = 0, deviation = 0, error = 0;
+};
+
+/// Scores of all windows, and of those of each split of the trials.
+class ScoreTable {
+public:
+  ScoreTable(const DecoderInfo &info, const Trials &trials)
+      : info(info), trials(trials) {}
+
+  void add(const Window &window, std::span<const double> predictions,
+           std::span<const float> target) {
+    if (!std::ranges::all_of(target, [](float v) { return std::isfinite(v); }))
+      return;
+    addTo("all", predictions, target);
+    std::optional<int64_t> trial = trials.at(window.target);
+    if (trial && !trials.split[size_t(*trial)].empty())
+      addTo(trials.split[size_t(*trial)], predictions, target);
+  }
+
+  Json toJson() const {
+    Json table = Json::object();
+    for (const auto &[name, scores] : splits) {
+      Json entry = {{"windows", scores.front().windows()}};
+      for (size_t i = 0; i < scores.size(); ++i)
+        entry["r2"][info.names[i]] = scores[i].value();
+      table[name] = std::move(entry);
+    }
+    return table;
+  }
+
+private:
+  void addTo(const std::string &split, std::span<const double> predictions,
+             std::span<const float> target) {
+    std::vector<Score> &scores = splits[split];
+    scores.resize(predictions.size());
+    for (size_t i = 0; i < scores.size(); ++i)
+      scores[i].add(predictions[i], double(target[i]));
+  }
+
+  const DecoderInfo &info;
+  const Trials &trials;
+  std::map<std::string, std::vector<Score>> splits;
+};
+
+/// Rows of text for a descriptor, written in large pieces.
+class CsvWriter {
+public:
+  explicit CsvWriter(int fd) : fd(fd) {}
+
+  Status header(const DecoderInfo &info, bool hasTarget) {
+    text = "time_s," + fmt::format("{}", fmt::join(info.names, ","));
+    if (hasTarget)
+      for (const std::string &name : info.names)
+        text += ",target_" + name;
+    return endRow();
+  }
+  Status row(double time, std::span<const double> predictions,
+             std::span<const float> target) {
+    fmt::format_to(std::back_inserter(text), "{:.6f}", time);
+    for (double prediction : predictions)
+      fmt::format_to(std::back_inserter(text), ",{:.9g}", prediction);
+    for (float value : target) {
+      text += ',';
+      if (std::isfinite(value))
+        fmt::format_to(std::back_inserter(text), "{:.9g}", value);
+    }
+    return endRow();
+  }
+  Status flush() {
+    BETZ_RETURN_IF_ERROR(writeAll(fd, text.data(), text.size()));
+    text.clear();
+    return Status::ok();
+  }
+
+private:
+  Status endRow() {
+    text += '\n';
+    return text.size() > (1 << 20) ? flush() : Status::ok();
+  }
+
+  int fd;
+  std::string text;
+};
+
+//===----------------------------------------------------------------------===//
+// The recording
+//===----------------------------------------------------------------------===//
+
+void warn(const std::vector<std::string> &warnings) {
+  for (const std::string &warning : warnings)
+    logWarn("run", "{}", warning);
+}
+
+/// The behaviour to score against. None, with a warning, where the recording
+/// has none that fits; an error where the user asked for it by name.
+Result<std::optional<Series>> findTarget(const Recording &recording,
+                                         const DecodeOptions &options,
+                                         int64_t columns) {
+  BETZ_ASSIGN_OR_RETURN(const SeriesInfo *info,
+                        recording.chooseSeries(options.series));
+  if (!info)
+    return std::optional<Series>();
+  std::string problem = info->problem;
+  if (problem.empty() && info->columns != columns)
+    problem = fmt::format("it has {} columns, the program decodes {}",
+                          info->columns, columns);
+  if (problem.empty()) {
+    BETZ_ASSIGN_OR_RETURN(Series series, loadSeries(*info));
+    return std::optional<Series>(std::move(series));
+  }
+  if (!options.series.empty())
+    return invalidArgument(fmt::format(
+        "{}: --series {}: {}", info->file.string(), info->name, problem));
+  logWarn("run", "no scores: {}: {}", info->name, problem);
+  return std::optional<Series>();
+}
+
+struct DecodeJob {
+  Session &session;
+  const DecoderInfo &info;
+  const Recording &recording;
+  const WindowIndex &index;
+  const WindowReader &reader;
+  WindowRunner &runner;
+};
+
+/// Decodes all windows; rows go to `csv` where it is not null.
+Status decodeWindows(DecodeJob &job, CsvWriter *csv, ScoreTable &scores,
+                     std::vector<double> &seconds) {
+  const DecoderInfo &info = job.info;
+  if (csv)
+    BETZ_RETURN_IF_ERROR(csv->header(info, job.reader.targetColumns() > 0));
+  WindowBatch batch;
+  std::vector<double> predictions(size_t(info.columns));
+  seconds.reserve(size_t(job.index.size()));
+  Progress progress("decoding", job.index.size(), "windows");
+  for (int64_t i = 0; i < job.index.size(); ++i) {
+    Window window = job.index.at(i);
+    BETZ_RETURN_IF_ERROR(job.reader.read({&i, 1}, batch));
+    auto where = [&] {
+      return fmt::format("{}: window {} at {:.3f} s",
+                         job.recording.file.string(), i, window.start);
+    };
+    if (int64_t events = int64_t(batch.neuronId.size());
+        events > job.runner.maxEvents())
+      return invalidArgument(fmt::format(
+          "{} has {} events; the program takes at most {} (compile with a "
+          "larger --max-events)",
+          where(), events, job.runner.maxEvents()));
+    if (Status status = job.runner.run(batch, seconds); !status.isOk())
+      return std::move(status).withContext(where());
+    for (size_t c = 0; c < predictions.size(); ++c)
+      predictions[c] =
+          double(job.runner.output()[c]) * info.scale[c] + info.shift[c];
+    if (!batch.target.empty())
+      scores.add(window, predictions, batch.target);
+    if (csv)
+      BETZ_RETURN_IF_ERROR(csv->row(window.stop, predictions, batch.target));
+    progress.update(i + 1);
+  }
+  return csv ? csv->flush() : Status::ok();
+}
+
+Json segmentsToJson(const Segmentation &segmentation) {
+  double longest = 0, total = 0;
+  const std::vector<Interval> &segments = segmentation.segments;
+  for (size_t i = 0; i < segments.size(); ++i) {
+    total += segments[i].seconds();
+    if (i > 0)
+      longest = std::max(longest, segments[i].start - segments[i - 1].stop);
+  }
+  return {{"count", segments.size()},
+          {"from", segmentation.source},
+          {"seconds", total},
+          {"longest_gap_s", longest}};
+}
+
+Json toReport(const DecodeJob &job, const DecodeOptions &options,
+              const Segmentation &segmentation, int64_t unitsUsed,
+              std::vector<double> seconds) {
+  std::ranges::sort(seconds);
+  const WindowSpec &windows = job.info.windows;
+  return {{"recording", options.recording},
+          {"device", job.session.device().name()},
+          {"isa", job.session.isa()},
+          {"units", job.recording.units.count()},
+          {"units_used", unitsUsed},
+          {"bin_ms", windows.binMs},
+          {"window_bins", windows.windowBins},
+          {"stride_bins", windows.strideBins},
+          {"segments", segmentsToJson(segmentation)},
+          {"windows", job.index.size()},
+          {"p50_us", quantile(seconds, 0.50) * 1e6},
+          {"p99_us", quantile(seconds, 0.99) * 1e6}};
+}
+
+} // namespace
+
+Result<Json> decodeRecording(Session &session, const DecodeOptions &options) {
+  DecoderInfo info;
+  BETZ_RETURN_IF_ERROR(readConfig(session.program(), info));
+  BETZ_ASSIGN_OR_RETURN(WindowRunner runner, WindowRunner::create(session));
+  info.columns = runner.columns();
+  BETZ_RETURN_IF_ERROR(readLabels(session.program(), info));
+
+  BETZ_ASSIGN_OR_RETURN(Recording recording,
+                        Recording::open(options.recording, options.behavior));
+  warn(recording.warnings);
+  BETZ_ASSIGN_OR_RETURN(std::optional<Series> target,
+                        findTarget(recording, options, info.columns));
+  const Series *behavior = target ? &*target : nullptr;
+  BETZ_ASSIGN_OR_RETURN(Segmentation segmentation,
+                        findSegments(recording, behavior));
+  BETZ_ASSIGN_OR_RETURN(NeuronTable neurons,
+                        assignNeurons(recording.units,
+                                      info.unitMap ? &*info.unitMap : nullptr,
+                                      info.maxNeurons, options.strict));
+  warn(neurons.warnings);
+  BETZ_ASSIGN_OR_RETURN(
+      WindowIndex index,
+      WindowIndex::build(segmentation.segments, info.windows));
+  WindowReader reader(index, recording.units, neurons.neuronOfRow, behavior);
+
+  DecodeJob job = {session, info, recording, index, reader, runner};
+  ScoreTable scores(info, recording.trials);
+  std::vector<double> seconds;
+  if (options.csv.empty()) {
+    BETZ_RETURN_IF_ERROR(decodeWindows(job, nullptr, scores, seconds));
+  } else {
+    BETZ_RETURN_IF_ERROR(writeFileAtomically(options.csv, [&](int fd) {
+      CsvWriter csv(fd);
+      return decodeWindows(job, &csv, scores, seconds);
+    }));
+  }
+  int64_t used = std::ranges::count_if(neurons.neuronOfRow,
+                                       [](int32_t id) { return id >= 0; });
+  Json report = toReport(job, options, segmentation, used, std::move(seconds));
+  if (target) {
+    report["target"] = target->info.name;
+    report["scores"] = scores.toJson();
+  }
+  return report;
+}
+
+void printDecodeReport(const Json &report) {
+  auto text = [&](const char *key) { return report[key].get<std::string>(); };
+  auto number = [](const Json &value) { return value.get<double>(); };
+  const Json &segments = report["segments"];
+  fmt::print("{}: {} of {} units, {} segments ({}), {:.1f} s, longest gap "
+             "{:.3f} s\n",
+             text("recording"), report["units_used"].get<int64_t>(),
+             report["units"].get<int64_t>(), segments["count"].get<int64_t>(),
+             segments["from"].get<std::string>(), number(segments["seconds"]),
+             number(segments["longest_gap_s"]));
+  fmt::print("{} windows of {} bins of {:g} ms, every {} bins, on {}\n",
+             report["windows"].get<int64_t>(),
+             report["window_bins"].get<int64_t>(), number(report["bin_ms"]),
+             report["stride_bins"].get<int64_t>(), text("device"));
+  fmt::print("a window takes {:.1f} us (p50), {:.1f} us (p99)\n",
+             number(report["p50_us"]), number(report["p99_us"]));
+  if (!report.contains("scores"))
+    return;
+  for (const auto &[split, entry] : report["scores"].items()) {
+    fmt::print("R² of {}, {} windows ({}):", text("target"), split,
+               entry["windows"].get<int64_t>());
+    for (const auto &[name, value] : entry["r2"].items())
+      if (value.is_null())
+        fmt::print(" {} undefined", name);
+      else
+        fmt::print(" {} {:.4f}", name, number(value));
+    fmt::print("\n");
+  }
+}
+
+} // namespace betz

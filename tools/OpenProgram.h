@@ -1,0 +1,35 @@
+//===- OpenProgram.h - From a program file to a session -------------------===//
+#pragma once
+
+#include "runtime/session/Session.h"
+#include "tools/CommandLine.h"
+
+#include <chrono>
+#include <filesystem>
+
+namespace betz {
+
+/// Which program to run, and on what.
+struct ProgramRequest {
+  std::filesystem::path program;
+  std::string device = "cpu";
+  int threads = 0;
+};
+
+/// The program as the first argument, --device, --threads.
+void addProgramOptions(CLI::App &command, ProgramRequest &request);
+
+/// Reads the program and loads it on the device.
+Result<std::unique_ptr<Session>> openProgram(const ProgramRequest &request);
+
+using Clock = std::chrono::steady_clock;
+
+/// Seconds since `start`.
+inline double secondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// The value below which `part` of `sorted` lies; 0 of nothing.
+double quantile(std::span<const double> sorted, double part);
+
+} // namespace betz

@@ -1,0 +1,238 @@
+// `run M.betz --input C`: one batch from a file. `run M.betz --nwb F`: every
+// window of a recording (Decode.h).
+#include "runtime/base/Json.h"
+#include "runtime/base/Log.h"
+#include "runtime/io/HostTensor.h"
+#include "runtime/io/Safetensors.h"
+#include "runtime/session/BatchedRun.h"
+#include "runtime/session/BindingChecks.h"
+#include "tools/Compare.h"
+#include "tools/Decode.h"
+#include "tools/OpenProgram.h"
+#include "tools/RuntimeCommands.h"
+
+#include <bit>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace betz {
+namespace {
+
+struct RunOptions {
+  ProgramRequest program;
+  std::string input;
+  std::string expect;
+  double tolerance = 2e-5;
+  std::string output;
+  std::string json;
+  DecodeOptions decode;
+};
+
+/// A file's tensor for each input that it has, by name or else by alias.
+/// Required inputs that it lacks are one error that lists them.
+Result<std::vector<std::optional<HostTensor>>>
+readInputs(const Program &program, const SafetensorsFile &file) {
+  std::vector<std::optional<HostTensor>> tensors;
+  std::vector<std::string> missing;
+  for (const InputSpec &input : program.inputs) {
+    const SafeTensor *found = file.find(input.tensor.name);
+    if (!found && !input.alias.empty())
+      found = file.find(input.alias);
+    tensors.emplace_back();
+    if (!found && !input.defaultValue)
+      missing.push_back(
+          input.alias.empty()
+              ? input.tensor.name
+              : fmt::format("{} (or {})", input.tensor.name, input.alias));
+    if (found) {
+      BETZ_ASSIGN_OR_RETURN(tensors.back(), toHost(*found));
+    }
+  }
+  if (!missing.empty())
+    return invalidArgument(fmt::format(
+        "the program's input{} {} {} not there", missing.size() > 1 ? "s" : "",
+        fmt::join(missing, ", "), missing.size() > 1 ? "are" : "is"));
+  return tensors;
+}
+
+/// Runs the batch of `file`; gives every output.
+Result<std::vector<HostTensor>>
+runFile(Session &session, const SafetensorsFile &file, double &seconds) {
+  const Program &program = session.program();
+  BETZ_ASSIGN_OR_RETURN(std::vector<std::optional<HostTensor>> tensors,
+                        readInputs(program, file));
+  std::vector<InputBinding> inputs;
+  for (size_t i = 0; i < tensors.size(); ++i)
+    if (const std::optional<HostTensor> &tensor = tensors[i])
+      inputs.push_back(
+          {uint32_t(i), tensor->dtype, tensor->data.data(), tensor->shape});
+  std::vector<int64_t> extents(program.symbols.size());
+  BETZ_RETURN_IF_ERROR(checkInputs(program, inputs, extents));
+
+  std::vector<HostTensor> results;
+  for (const TensorSpec &output : program.outputs) {
+    HostTensor result = {output.name, output.dtype, {}, {}};
+    for (const Dim &dim : output.shape)
+      result.shape.push_back(dim.evaluate(extents));
+    result.data.resize(size_t(output.bytes(extents)));
+    results.push_back(std::move(result));
+  }
+  std::vector<OutputBinding> outputs;
+  for (size_t i = 0; i < results.size(); ++i)
+    outputs.push_back({uint32_t(i), results[i].dtype, results[i].data.data(),
+                       results[i].shape});
+  Clock::time_point start = Clock::now();
+  BETZ_RETURN_IF_ERROR(runBatched(session, inputs, outputs));
+  seconds = secondsSince(start);
+  return results;
+}
+
+/// The elements as doubles.
+std::vector<double> toDoubles(const HostTensor &tensor) {
+  auto convert = [](auto values) {
+    return std::vector<double>(values.begin(), values.end());
+  };
+  switch (tensor.dtype) {
+  case DType::F32:
+    return convert(tensor.as<float>());
+  case DType::F64:
+    return convert(tensor.as<double>());
+  case DType::I32:
+    return convert(tensor.as<int32_t>());
+  case DType::I8:
+    return convert(tensor.as<int8_t>());
+  case DType::BF16:
+    break;
+  }
+  std::vector<double> values;
+  for (uint16_t bits : tensor.as<uint16_t>())
+    values.push_back(std::bit_cast<float>(uint32_t(bits) << 16));
+  return values;
+}
+
+Status compareWithFile(std::span<const HostTensor> results,
+                       const RunOptions &options, Json &report) {
+  BETZ_ASSIGN_OR_RETURN(SafetensorsFile file,
+                        SafetensorsFile::open(options.expect));
+  std::vector<NamedValues> outputs, expected;
+  for (const HostTensor &result : results) {
+    outputs.push_back({result.name, result.shape, toDoubles(result)});
+    const SafeTensor *found = file.find(result.name);
+    if (!found)
+      continue;
+    Result<HostTensor> tensor = toHost(*found);
+    if (!tensor.isOk())
+      return std::move(tensor).status().withContext(options.expect);
+    expected.push_back({result.name, tensor->shape, toDoubles(*tensor)});
+  }
+  return compareOutputs(outputs, expected, options.tolerance, report);
+}
+
+Status runInputFile(Session &session, const RunOptions &options) {
+  BETZ_ASSIGN_OR_RETURN(SafetensorsFile file,
+                        SafetensorsFile::open(options.input));
+  double seconds = 0;
+  Result<std::vector<HostTensor>> ran = runFile(session, file, seconds);
+  if (!ran.isOk())
+    return std::move(ran).status().withContext(options.input);
+  const std::vector<HostTensor> &results = *ran;
+
+  Json report = {{"program", options.program.program.string()},
+                 {"device", session.device().name()},
+                 {"isa", session.isa()},
+                 {"seconds", seconds},
+                 {"outputs", Json::object()}};
+  std::vector<SafeTensor> tensors;
+  for (const HostTensor &result : results) {
+    report["outputs"][result.name] = result.shape;
+    tensors.push_back(toSafe(result));
+    if (options.expect.empty() && options.json != "-")
+      fmt::print("{}: {} [{}]\n", result.name, toString(result.dtype),
+                 fmt::join(result.shape, ", "));
+  }
+  if (!options.output.empty())
+    BETZ_RETURN_IF_ERROR(writeSafetensors(options.output, tensors, {}));
+  Status status;
+  if (!options.expect.empty())
+    status = compareWithFile(results, options, report);
+  if (!options.json.empty())
+    BETZ_RETURN_IF_ERROR(writeJsonReport(report, options.json));
+  return status;
+}
+
+Status runRecording(Session &session, const RunOptions &options) {
+  BETZ_ASSIGN_OR_RETURN(Json report, decodeRecording(session, options.decode));
+  report["program"] = options.program.program.string();
+  if (options.json != "-")
+    printDecodeReport(report);
+  return options.json.empty() ? Status::ok()
+                              : writeJsonReport(report, options.json);
+}
+
+Status run(const RunOptions &options) {
+  if (options.input.empty() == options.decode.recording.empty())
+    return invalidArgument("give either --input FILE or --nwb FILE");
+  if (!(options.tolerance >= 0))
+    return invalidArgument("--tol must be 0 or more");
+  BETZ_ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
+                        openProgram(options.program));
+  return options.input.empty() ? runRecording(*session, options)
+                               : runInputFile(*session, options);
+}
+
+} // namespace
+
+void addRunCommand(CommandLine &line) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App *command = line.addCommand(
+      "run", "Run a program on one batch, or on every window of a recording",
+      [options] { return run(*options); });
+  addProgramOptions(*command, options->program);
+  CLI::Option *input = command->add_option(
+      "--input", options->input,
+      "Safetensors with one batch of any size, by the program's input names");
+  CLI::Option *expect =
+      command
+          ->add_option("--expect", options->expect,
+                       "Compare the outputs with those in this file; exit 1 "
+                       "where they differ")
+          ->needs(input);
+  command
+      ->add_option("--tol", options->tolerance,
+                   "Allowed error, relative to the largest magnitude of each "
+                   "expected tensor")
+      ->capture_default_str()
+      ->needs(expect);
+  command
+      ->add_option("--output", options->output,
+                   "Write the outputs to this safetensors file")
+      ->needs(input);
+  DecodeOptions &decode = options->decode;
+  CLI::Option *nwb =
+      command->add_option("--nwb", decode.recording, "A recording to decode")
+          ->excludes(input);
+  command
+      ->add_option("--behavior", decode.behavior,
+                   "A second NWB file on the same clock with the behaviour")
+      ->needs(nwb);
+  command
+      ->add_option("--series", decode.series,
+                   "The behaviour to score against; else hand_vel, "
+                   "finger_vel, cursor_vel, or the only one of two columns")
+      ->needs(nwb);
+  command
+      ->add_flag("--strict", decode.strict,
+                 "Units that the program does not know are an error")
+      ->needs(nwb);
+  command
+      ->add_option("--csv", decode.csv,
+                   "Write a row a window: time, outputs, targets")
+      ->needs(nwb);
+  command->add_option("--json", options->json,
+                      "Write a report to FILE, or - for standard output");
+  command->footer("Examples:\n"
+                  "  run m.betz --input c.safetensors --expect c.safetensors\n"
+                  "  run m.betz --nwb session.nwb --csv decoded.csv");
+}
+
+} // namespace betz
