@@ -124,6 +124,11 @@ private:
     return argument ? int32_t(argument.getArgNumber()) : -1;
   }
 
+  bool isDense(int32_t operand) {
+    const OperandSpec &spec = result.spec.operands[size_t(operand)];
+    return spec.rowStride == spec.columns;
+  }
+
   Status addBody() {
     Value current; // what the chain has computed so far
     for (mlir::Operation &op : body.without_terminator()) {
@@ -226,6 +231,8 @@ private:
     core.depth = weight.getDimSize(1);
     core.columns = matmul.getOutputColumns();
     core.panel = matmul.getColumns() ? weight.getDimSize(2) : 0;
+    if (core.weight >= 0 && !isDense(core.weight))
+      return invalidArgument("a slice in the place of packed weights");
     result.spec.core = core;
     return Status::ok();
   }
@@ -240,6 +247,8 @@ private:
     core.rowSplits = number(op.getRowSplits());
     core.keyTime = number(op.getKeyTime());
     core.bounds = number(op.getBounds());
+    if (core.bounds >= 0 && !isDense(core.bounds))
+      return invalidArgument("a slice in the place of bounds");
     core.heads = int64_t(op.getHeads());
     core.kvHeads = int64_t(op.getKvHeads());
     core.headSize = columnsOf(q) / core.heads;
