@@ -169,10 +169,16 @@ TEST_F(RunFile, WrongInputsExitTwoWithOneLine) {
 }
 
 TEST_F(RunFile, NullDeviceGivesZeros) {
-  Outcome outcome = run({"run", path("m.betz"), "--input", path("c"),
-                         "--device", "null", "--json", "-"});
+  Outcome outcome =
+      run({"run", path("m.betz"), "--input", path("c"), "--device", "null",
+           "--output", path("o"), "--json", "-"});
   EXPECT_EQ(outcome.exitCode, 0) << outcome.err;
   EXPECT_TRUE(parseJson(outcome.out).isOk()) << outcome.out;
+  auto file = SafetensorsFile::open(path("o"));
+  ASSERT_TRUE(file.isOk()) << file.status().message();
+  auto out = toHost(*file->find("out"));
+  ASSERT_TRUE(out.isOk());
+  EXPECT_EQ(std::ranges::count(out->as<float>(), 0.0f), 27);
 }
 
 TEST_F(RunFile, BenchTimesEveryKernel) {
