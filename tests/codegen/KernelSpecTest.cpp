@@ -304,7 +304,7 @@ TEST(KernelSpecValues, GatherReadsRowsAndNotTables) {
                    operand(kPerEvent, 1, DType::I32),
                    operand(Dim::constant(512), 33),
                    operand(Dim::constant(8), 33), operand(kPerEvent, 33)};
-  spec.core = GatherCore{{0, 1}, {2, 3}};
+  spec.core = GatherCore{{0, 1}, {2, 3}, std::nullopt};
   spec.tile = {64, 0};
   EXPECT_EQ(familyName(spec), "gather");
   EXPECT_EQ(taskSpace(spec).count(kExtents), 2);
