@@ -145,7 +145,15 @@ private:
         result.spec.core = NormCore{number(norm.getX()), normSpec(norm)};
       return Status::ok();
     }
-    if (op->hasTrait<Elementwise>()) {
+    if (auto scale = llvm::dyn_cast<NormScaleOp>(op)) {
+      if (kernel.getFamily() == Family::Matmul)
+        result.spec.rowScale = rowScaleSpec(scale);
+      else
+        result.spec.core =
+            NormScaleCore{number(scale.getX()), rowScaleSpec(scale)};
+      return Status::ok();
+    }
+    if (op->hasTrait<Elementwise>() || llvm::isa<ScaleRowsOp>(op)) {
       result.spec.core = IdentityCore{number(op->getOperand(0))};
       return addStep(op, op->getOperand(0));
     }
@@ -155,6 +163,13 @@ private:
   Status addStep(mlir::Operation *op, Value current) {
     if (llvm::isa<MatmulOp>(op))
       return addCore(op, current);
+    auto *gather = std::get_if<GatherCore>(&result.spec.core);
+    if (auto scale = llvm::dyn_cast<NormScaleOp>(op);
+        scale && gather && result.spec.epilogue.empty() &&
+        scale.getX() == current) {
+      gather->reduce = rowScaleSpec(scale);
+      return Status::ok();
+    }
     std::optional<EpilogueStep::Kind> kind =
         findElementwise(op->getName().stripDialect().str());
     if (!kind)
@@ -162,7 +177,10 @@ private:
     EpilogueStep step{*kind, -1};
     if (describe(*kind).operands == 2) {
       Value other = op->getOperand(op->getOperand(0) == current ? 1 : 0);
-      if (other == current)
+      bool ownScale = llvm::isa<ScaleRowsOp>(op) &&
+                      other.getDefiningOp<NormScaleOp>() &&
+                      result.spec.rowScale;
+      if (other == current || (number(other) < 0 && !ownScale))
         return unsupported(op);
       step.operand = number(other);
     }
@@ -176,10 +194,15 @@ private:
         stringifyFamily(kernel.getFamily()).str()));
   }
 
+  static NormForm form(NormKind kind) {
+    return kind == NormKind::Layer ? NormForm::Layer : NormForm::Rms;
+  }
+  static RowScaleSpec rowScaleSpec(NormScaleOp op) {
+    return {form(op.getKind()), op.getEps().convertToDouble()};
+  }
   NormSpec normSpec(NormOp norm) {
-    return {norm.getKind() == NormKind::Layer ? NormForm::Layer : NormForm::Rms,
-            norm.getEps().convertToDouble(), number(norm.getGain()),
-            number(norm.getShift())};
+    return {form(norm.getKind()), norm.getEps().convertToDouble(),
+            number(norm.getGain()), number(norm.getShift())};
   }
 
   /// `normalised` is the prologue's value, null without one.
@@ -210,9 +233,14 @@ private:
     MatmulCore core;
     Value x = matmul.getX();
     if (normalised) {
-      if (x != normalised)
-        return unsupported(matmul);
-      x = normalised.getDefiningOp<NormOp>().getX();
+      if (auto scale = normalised.getDefiningOp<NormScaleOp>()) {
+        if (scale.getX() != x)
+          return unsupported(matmul);
+      } else {
+        if (x != normalised)
+          return unsupported(matmul);
+        x = normalised.getDefiningOp<NormOp>().getX();
+      }
     }
     core.x = number(x);
     core.weight = number(matmul.getWeight());
@@ -241,6 +269,14 @@ private:
     core.keys = op.getRowSplits() ? 0 : k.getDimSize(1);
     core.sharedQuery = q.getRank() == 2;
     core.causal = op.getCausal();
+    if (op.getBlockMap()) {
+      core.blockMap = number(op.getBlockMap());
+      core.mapBlock = int64_t(*op.getMapBlock());
+      core.mapColumns =
+          columnsOf(llvm::cast<Tensor>(op.getBlockMap().getType()));
+    }
+    if (op.getSparsity())
+      core.sparsity = SparsityRule(int(*op.getSparsity()));
     core.scale = op.getScale().convertToDouble();
     core.batchSymbol = result.spec.result().rows.symbol;
     result.spec.core = core;
