@@ -76,6 +76,9 @@ public:
     result.spec.symbols = symbolsOf(kernel->getParentOfType<mlir::ModuleOp>());
     BETZ_RETURN_IF_ERROR(addOperands());
     BETZ_RETURN_IF_ERROR(addBody());
+    if (!checkNumbers(result.spec).isOk())
+      return invalidArgument("an op that reads what another op of the kernel "
+                             "computes, other than the one before it");
     return std::move(result);
   }
 
@@ -119,6 +122,11 @@ private:
   int32_t number(Value value) {
     auto argument = llvm::dyn_cast_or_null<mlir::BlockArgument>(value);
     return argument ? int32_t(argument.getArgNumber()) : -1;
+  }
+
+  bool isDense(int32_t operand) {
+    const OperandSpec &spec = result.spec.operands[size_t(operand)];
+    return spec.rowStride == spec.columns;
   }
 
   Status addBody() {
@@ -172,7 +180,9 @@ private:
     }
     std::optional<EpilogueStep::Kind> kind =
         findElementwise(op->getName().stripDialect().str());
-    if (!kind)
+    // The chain goes on in `current`, and with its shape.
+    if (!kind || !llvm::is_contained(op->getOperands(), current) ||
+        op->getResult(0).getType() != current.getType())
       return unsupported(op);
     EpilogueStep step{*kind, -1};
     if (describe(*kind).operands == 2) {
@@ -180,9 +190,9 @@ private:
       bool ownScale = llvm::isa<ScaleRowsOp>(op) &&
                       other.getDefiningOp<NormScaleOp>() &&
                       result.spec.rowScale;
-      if (other == current || (number(other) < 0 && !ownScale))
-        return unsupported(op);
       step.operand = number(other);
+      if (step.operand < 0 && !ownScale)
+        return unsupported(op);
     }
     result.spec.epilogue.push_back(step);
     return Status::ok();
@@ -233,14 +243,12 @@ private:
     MatmulCore core;
     Value x = matmul.getX();
     if (normalised) {
-      if (auto scale = normalised.getDefiningOp<NormScaleOp>()) {
-        if (scale.getX() != x)
-          return unsupported(matmul);
-      } else {
-        if (x != normalised)
-          return unsupported(matmul);
-        x = normalised.getDefiningOp<NormOp>().getX();
-      }
+      auto norm = normalised.getDefiningOp<NormOp>();
+      auto scale = normalised.getDefiningOp<NormScaleOp>();
+      if (scale ? scale.getX() != x : x != normalised || !norm)
+        return unsupported(matmul);
+      if (norm)
+        x = norm.getX();
     }
     core.x = number(x);
     core.weight = number(matmul.getWeight());
@@ -248,6 +256,8 @@ private:
     core.depth = weight.getDimSize(1);
     core.columns = matmul.getOutputColumns();
     core.panel = matmul.getColumns() ? weight.getDimSize(2) : 0;
+    if (core.weight >= 0 && !isDense(core.weight))
+      return invalidArgument("a slice in the place of packed weights");
     result.spec.core = core;
     return Status::ok();
   }
@@ -262,6 +272,8 @@ private:
     core.rowSplits = number(op.getRowSplits());
     core.keyTime = number(op.getKeyTime());
     core.bounds = number(op.getBounds());
+    if (core.bounds >= 0 && !isDense(core.bounds))
+      return invalidArgument("a slice in the place of bounds");
     core.heads = int64_t(op.getHeads());
     core.kvHeads = int64_t(op.getKvHeads());
     core.headSize = columnsOf(q) / core.heads;

@@ -146,7 +146,7 @@ Status checkExtras(const ModelDescription &model) {
   auto size = [&](const std::string &key) -> Result<int64_t> {
     BETZ_ASSIGN_OR_RETURN(Json value, parseJson(model.metadata.at(key)));
     if (!value.is_array())
-      return invalidArgument(key + " must be an array");
+      return invalidArgument("must be an array");
     return int64_t(value.size());
   };
   for (const char *key : {"outputs", "target_mean", "target_std"}) {

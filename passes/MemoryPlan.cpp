@@ -50,15 +50,15 @@ llvm::SmallVector<LiveBuffer> findLiveBuffers(mlir::func::FuncOp main) {
 
 int64_t bytesInBucket(Tensor type, mlir::ModuleOp module,
                       llvm::ArrayRef<int64_t> capacity) {
-  int64_t rows = 1;
+  int64_t rows = 1, bytes = 0;
   if (RowsAttr attr = getRows(type)) {
     auto symbols = module->getAttrOfType<mlir::ArrayAttr>(kSymbolsAttr);
     for (auto [symbol, limit] : llvm::zip_equal(symbols, capacity))
       if (llvm::cast<mlir::StringAttr>(symbol).getValue() == attr.getSymbol())
-        rows = limit + attr.getPlus();
+        if (llvm::AddOverflow(limit, attr.getPlus(), rows))
+          return -1;
   }
   int64_t width = type.getElementType().getIntOrFloatBitWidth() / 8;
-  int64_t bytes = 0;
   if (llvm::MulOverflow(rows, elementsPerRow(type) * width, bytes))
     return -1;
   return bytes;
@@ -111,7 +111,7 @@ LogicalResult verifyMemoryPlan(mlir::ModuleOp module) {
       int64_t start = offsetOf(buffers[i].kernel, buffers[i].result, b);
       int64_t size =
           bytesInBucket(buffers[i].type, module, bucket.getCapacity());
-      if (start % kArenaAlignment != 0 || size < 0 ||
+      if (start < 0 || start % kArenaAlignment != 0 || size < 0 ||
           start > bucket.getArena() - size)
         return buffers[i].kernel.emitError("lies outside the arena of bucket ")
                << b << " or is not aligned";

@@ -110,8 +110,11 @@ LogicalResult verifyFunctions(mlir::ModuleOp module) {
     return getResultName(prepare, i, kDerivedAttr);
   };
   auto mainArg = [&](unsigned i) {
-    llvm::StringRef name = getArgName(main, i, kInputAttr);
-    return name.empty() ? getArgName(main, i, kDerivedAttr) : name;
+    llvm::StringRef input = getArgName(main, i, kInputAttr);
+    llvm::StringRef derived = getArgName(main, i, kDerivedAttr);
+    if (!input.empty() && !derived.empty())
+      return llvm::StringRef();
+    return input.empty() ? derived : input;
   };
   auto mainResult = [&](unsigned i) {
     return getResultName(main, i, kOutputAttr);
@@ -152,9 +155,13 @@ LogicalResult verifyFrame(mlir::ModuleOp module, Phase phase) {
 }
 
 LogicalResult verifyBodies(mlir::ModuleOp module, bool kernels) {
-  for (mlir::Operation &op : getPrepare(module).getBody().front())
+  for (mlir::Operation &op : getPrepare(module).getBody().front()) {
     if (llvm::isa<KernelOp>(op))
       return op.emitError("may not stand in @prepare");
+    if (!llvm::isa<BetzDialect>(op.getDialect()) &&
+        !llvm::isa<mlir::func::ReturnOp>(op))
+      return op.emitError("only betz ops may stand in @prepare");
+  }
   llvm::StringSet<> names;
   for (mlir::Operation &op : getMain(module).getBody().front()) {
     if (llvm::isa<mlir::func::ReturnOp>(op))

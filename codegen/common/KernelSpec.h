@@ -226,6 +226,10 @@ struct KernelWork {
 KernelWork estimateWork(const KernelSpec &spec,
                         std::span<const int64_t> extents);
 
+/// Code generators index with a spec's operand and symbol numbers: the error if
+/// one is out of range.
+Status checkNumbers(const KernelSpec &spec);
+
 Json toJson(const KernelSpec &spec);
 /// The error names the member that is missing or wrong.
 Result<KernelSpec> kernelSpecFromJson(const Json &json);

@@ -254,50 +254,59 @@ struct Reader {
   }
 };
 
-/// Operand numbers must lie in range: code generators index with them.
-Status checkOperands(KernelSpec &spec) {
-  int32_t count = int32_t(spec.operands.size());
-  if (count < 1)
-    return dataLoss("a kernel needs operands");
-  auto bad = [&](int32_t operand, bool optional) {
-    return operand >= count || operand < (optional ? -1 : 0);
-  };
-  bool wrong = std::visit(
-      [&](auto &core) {
-        using T = std::decay_t<decltype(core)>;
-        if constexpr (std::is_same_v<T, MatmulCore>)
-          return bad(core.x, false) || bad(core.weight, false);
-        else if constexpr (std::is_same_v<T, AttentionCore>)
-          return bad(core.q, false) || bad(core.k, false) ||
-                 bad(core.v, false) || bad(core.rowSplits, true) ||
-                 bad(core.keyTime, true) || bad(core.bounds, true) ||
-                 bad(core.blockMap, true);
-        else if constexpr (std::is_same_v<T, GatherCore>) {
-          bool any = core.indices.size() != core.tables.size();
-          for (int32_t operand : core.indices)
-            any |= bad(operand, false);
-          for (int32_t operand : core.tables)
-            any |= bad(operand, false);
-          return any;
-        } else if constexpr (std::is_same_v<T, SegmentSubCore>)
-          return bad(core.values, false) || bad(core.base, false) ||
-                 bad(core.rowSplits, false);
-        else if constexpr (std::is_same_v<T, NormCore>)
-          return bad(core.x, false) || bad(core.norm.gain, false) ||
-                 bad(core.norm.shift, true);
-        else
-          return bad(core.x, false);
-      },
-      spec.core);
-  if (spec.prologue)
-    wrong |= bad(spec.prologue->gain, false) || bad(spec.prologue->shift, true);
-  for (const EpilogueStep &step : spec.epilogue)
-    wrong |=
-        bad(step.operand,
-            describe(step.kind).operands == 1 ||
-                (spec.rowScale && step.kind == EpilogueStep::Kind::ScaleRows));
-  return wrong ? dataLoss("an operand number is out of range") : Status::ok();
-}
+/// Visits the operand and symbol numbers of a spec.
+struct NumberCheck {
+  int32_t operands, symbols;
+  bool wrong = false;
+
+  void required(int32_t operand) {
+    wrong |= operand < 0 || operand >= operands;
+  }
+  void optional(int32_t operand) {
+    wrong |= operand < -1 || operand >= operands;
+  }
+  void symbol(int32_t number) { wrong |= number < -1 || number >= symbols; }
+
+  void operator()(const MatmulCore &core) {
+    required(core.x);
+    required(core.weight);
+  }
+  void operator()(const AttentionCore &core) {
+    for (int32_t operand : {core.q, core.k, core.v})
+      required(operand);
+    for (int32_t operand :
+         {core.rowSplits, core.keyTime, core.bounds, core.blockMap})
+      optional(operand);
+    wrong |= (core.keyTime < 0) != (core.bounds < 0);
+    symbol(core.batchSymbol);
+    wrong |= core.batchSymbol < 0;
+  }
+  void operator()(const NormSpec &norm) {
+    required(norm.gain);
+    optional(norm.shift);
+  }
+  void operator()(const NormCore &core) {
+    required(core.x);
+    (*this)(core.norm);
+  }
+  void operator()(const GatherCore &core) {
+    wrong |= core.indices.empty() || core.indices.size() != core.tables.size();
+    for (int32_t operand : core.indices)
+      required(operand);
+    for (int32_t operand : core.tables)
+      required(operand);
+  }
+  void operator()(const NormScaleCore &core) { required(core.x); }
+  void operator()(const IdentityCore &core) { required(core.x); }
+  void operator()(const RotaryCore &core) {
+    required(core.x);
+    optional(core.position);
+  }
+  void operator()(const SegmentSubCore &core) {
+    for (int32_t operand : {core.values, core.base, core.rowSplits})
+      required(operand);
+  }
+};
 
 } // namespace
 
@@ -310,8 +319,29 @@ Result<KernelSpec> kernelSpecFromJson(const Json &json) {
   Reader reader{json, {}};
   fields(reader, spec);
   BETZ_RETURN_IF_ERROR(std::move(reader.status).withContext("kernel spec"));
-  BETZ_RETURN_IF_ERROR(checkOperands(spec).withContext("kernel spec"));
+  BETZ_RETURN_IF_ERROR(checkNumbers(spec).withContext("kernel spec"));
   return spec;
+}
+
+Status checkNumbers(const KernelSpec &spec) {
+  if (spec.operands.empty())
+    return dataLoss("a kernel needs operands");
+  NumberCheck check{int32_t(spec.operands.size()),
+                    int32_t(spec.symbols.size())};
+  for (const OperandSpec &operand : spec.operands)
+    check.symbol(operand.rows.symbol);
+  std::visit([&](const auto &core) { check(core); }, spec.core);
+  if (spec.prologue)
+    check(*spec.prologue);
+  for (const EpilogueStep &step : spec.epilogue)
+    if (step.kind == EpilogueStep::Kind::ScaleRows && spec.rowScale)
+      check.optional(step.operand);
+    else if (describe(step.kind).operands == 2)
+      check.required(step.operand);
+    else
+      check.wrong |= step.operand != -1;
+  return check.wrong ? dataLoss("an operand or symbol number is out of range")
+                     : Status::ok();
 }
 
 } // namespace betz

@@ -7,28 +7,31 @@
 // for softmax" (2018); Dao et al., "FlashAttention" (2022).
 //
 // A masked score counts as weight zero exactly, so a block that a query does
-// not see leaves its sums as they are, bit for bit.
+// not see leaves its sums as they are, bit for bit. Zero times NaN is NaN,
+// though: where keys may be masked, a block whose values are not all finite is
+// added key by key, so that it spoils the queries that see it and no others.
 //
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/LowerKernel.h"
 #include "codegen/cpu/VectorMath.h"
 
+#include <limits>
+
 namespace betz::cpu {
 
 namespace {
 
-/// Below every real score; finite, so that differences of it are no NaN.
-constexpr double kNoScore = -1e30;
+/// Below every other score; finite, so that differences of it are no NaN.
+constexpr double kNoScore = std::numeric_limits<float>::lowest();
 
 class AttentionLowering {
 public:
   AttentionLowering(Emitter &e, const AttentionCore &core)
       : e(e), core(core), rows(e.spec().tile.rows),
         keyBlock(e.spec().plan.keyBlock),
-        paddedHead((core.headSize + kMicroColumns - 1) / kMicroColumns *
-                   kMicroColumns),
-        epilogue(e), q(e.pointer(core.q)), k(e.pointer(core.k)),
-        v(e.pointer(core.v)), scores(e.scratch(rows * keyBlock)),
+        paddedHead(paddedToPanels(core.headSize)), epilogue(e),
+        q(e.pointer(core.q)), k(e.pointer(core.k)), v(e.pointer(core.v)),
+        scores(e.scratch(rows * keyBlock)),
         keys(e.scratch(keyBlock * paddedHead)),
         sums(e.scratch(rows * paddedHead)), maxima(e.scratch(rows)),
         totals(e.scratch(rows)) {
@@ -67,8 +70,16 @@ private:
       forQueryBlocks([&](const Values &queries) { scoreBlock(queries); });
       e.loop(firstQuery, endQuery, 1,
              [&](Value query) { softmaxRow(query, key, count); });
-      forQueryBlocks(
-          [&](const Values &queries) { addValues(queries, key, count); });
+      auto addAll = [&] {
+        forQueryBlocks(
+            [&](const Values &queries) { addValues(queries, key, count); });
+      };
+      if (!keyTime && !core.causal)
+        return addAll();
+      e.when(valuesAreFinite(key, count), addAll, [&] {
+        e.loop(firstQuery, endQuery, 1,
+               [&](Value query) { addSeenValues(query, key, count); });
+      });
     });
     e.loop(firstQuery, endQuery, 1, [&](Value query) { storeRow(query); });
   }
@@ -273,7 +284,7 @@ private:
       block.aRows.push_back(local(query, keyBlock));
     block.b = v;
     block.bStride = operand(core.v).rowStride;
-    Value start = e.add(e.mul(key, block.bStride), kvColumn);
+    Value start = valueStart(key);
     int64_t whole = core.headSize / kMicroColumns * kMicroColumns;
     block.bMasks.assign(kMicroColumns / kLanes, Value());
     e.loop(e.integer(0), e.integer(whole), kMicroColumns, [&](Value column) {
@@ -304,6 +315,53 @@ private:
     for (Value query : queries)
       for (size_t j = 0; j < block.bMasks.size(); ++j)
         e.store(accumulated[next++], sums, index(query, j));
+  }
+
+  Value valueStart(Value key) {
+    return e.add(e.mul(key, operand(core.v).rowStride), kvColumn);
+  }
+
+  /// Zero times each value, summed, is zero. One sum a group of columns, so
+  /// that additions need not wait for each other.
+  Value valuesAreFinite(Value key, Value count) {
+    Values groups((core.headSize + kLanes - 1) / kLanes, e.splat(0));
+    groups =
+        e.loop(e.integer(0), count, 1, groups, [&](Value i, Values carried) {
+          Value start = valueStart(e.add(key, i));
+          for (auto [g, sum] : llvm::enumerate(carried)) {
+            int64_t column = int64_t(g) * kLanes, left = core.headSize - column;
+            Value mask = left < kLanes ? e.laneMask(left) : Value();
+            Value values =
+                e.loadMasked(v, e.add(start, column), mask, e.vectorF32());
+            sum = e.fma(values, e.splat(0), sum);
+          }
+          return carried;
+        });
+    Value total = groups[0];
+    for (Value sum : llvm::drop_begin(groups))
+      total = e.fadd(total, sum);
+    return e.builder.create<mlir::arith::CmpFOp>(
+        e.where, mlir::arith::CmpFPredicate::OEQ, e.sumLanes(total), e.real(0));
+  }
+
+  /// As addValues for one query, but what it does not see is left out.
+  void addSeenValues(Value query, Value key, Value count) {
+    e.loop(e.integer(0), count, 1, [&](Value i) {
+      Value weight =
+          e.loadScalar(scores, e.add(local(query, keyBlock), i), e.f32());
+      Value seen = e.builder.create<mlir::arith::CmpFOp>(
+          e.where, mlir::arith::CmpFPredicate::UNE, weight, e.real(0));
+      e.when(seen, [&] {
+        Value start = valueStart(e.add(key, i));
+        e.forColumns(core.headSize, [&](Value column, Value mask) {
+          Value index = e.add(local(query, paddedHead), column);
+          Value values =
+              e.loadMasked(v, e.add(start, column), mask, e.vectorF32());
+          e.store(e.fma(e.broadcast(weight), values, e.load(sums, index)), sums,
+                  index);
+        });
+      });
+    });
   }
 
   /// sums / total, or zero for a query that saw nothing.

@@ -9,15 +9,37 @@ template <typename... Ts> struct Overloaded : Ts... {
 };
 template <typename... Ts> Overloaded(Ts...) -> Overloaded<Ts...>;
 
-/// Stack that a kernel may use for normalised rows (KernelAbi.h allows twice
-/// this for everything).
+/// Stack that a kernel may use for scratch; KernelAbi.h allows a little more
+/// for everything. Normalised rows take half of it where that is enough.
+constexpr int64_t kScratchBytes = 224 * 1024;
 constexpr int64_t kRowScratchBytes = 128 * 1024;
+
+int64_t scratchBytes(const KernelSpec &spec) {
+  const int64_t rows = spec.tile.rows, keys = spec.plan.keyBlock;
+  if (const auto *core = std::get_if<AttentionCore>(&spec.core))
+    return 4 * (rows * keys + (rows + keys) * paddedToPanels(core->headSize) +
+                2 * rows);
+  if (const auto *core = std::get_if<MatmulCore>(&spec.core))
+    return spec.prologue ? 4 * rows * core->depth : 0;
+  return 0;
+}
 
 int64_t matmulRows(const KernelSpec &spec, const MatmulCore &core) {
   int64_t rows = 48;
-  if (spec.prologue)
-    rows = std::min(rows, kRowScratchBytes / 4 / core.depth / 6 * 6);
-  return std::max<int64_t>(rows, 6);
+  if (spec.prologue && core.depth > 0)
+    rows = std::min(rows, kRowScratchBytes / 4 / core.depth);
+  return rows >= 6 ? rows / 6 * 6 : std::max<int64_t>(rows, 1);
+}
+
+/// Very wide heads get smaller blocks.
+void chooseAttentionTile(KernelSpec &spec) {
+  spec.plan.keyBlock = 64;
+  spec.tile = {48, 0};
+  while (scratchBytes(spec) > kScratchBytes && spec.tile.rows > 6)
+    spec.tile.rows -= 6;
+  while (scratchBytes(spec) > kScratchBytes &&
+         spec.plan.keyBlock > kMicroColumns)
+    spec.plan.keyBlock -= kMicroColumns;
 }
 
 } // namespace
@@ -31,10 +53,7 @@ void chooseTile(KernelSpec &spec) {
                    // Wider where each column block normalises its rows again.
                    spec.tile.columns = spec.prologue ? 512 : 256;
                  },
-                 [&](const AttentionCore &) {
-                   spec.plan.keyBlock = 64;
-                   spec.tile = {48, 0};
-                 },
+                 [&](const AttentionCore &) { chooseAttentionTile(spec); },
                  [&](const NormCore &) { spec.tile = {16, 0}; },
                  [&](const NormScaleCore &) { spec.tile = {64, 0}; },
                  [&](const GatherCore &) { spec.tile = {64, 0}; },
@@ -56,6 +75,8 @@ Status lowerKernel(Emitter &e, llvm::StringRef name, const KernelSpec &spec) {
           ("the CPU generates no code for elements of type " +
            llvm::Twine(std::string(toString(operand.dtype))))
               .str());
+  if (scratchBytes(spec) > kScratchBytes)
+    return invalidArgument("its rows or heads are too wide for the CPU");
   e.beginKernel(name, spec);
   std::visit(Overloaded{
                  [&](const MatmulCore &core) { lowerMatmul(e, core); },

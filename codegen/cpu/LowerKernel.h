@@ -99,4 +99,9 @@ Values emitMicroBlock(Emitter &e, const MicroBlock &block, Value depth,
 /// Columns of the register block.
 inline constexpr int64_t kMicroColumns = 16;
 
+/// `columns` in whole register blocks.
+inline int64_t paddedToPanels(int64_t columns) {
+  return (columns + kMicroColumns - 1) / kMicroColumns * kMicroColumns;
+}
+
 } // namespace betz::cpu

@@ -131,7 +131,7 @@ OpCase constantRowsCase(CaseBuilder &b) {
 //===----------------------------------------------------------------------===//
 
 /// Where NaN stands.
-enum class Poison { None, EarlyKeys, Query };
+enum class Poison { None, EarlyKeys, LastKey, Query };
 
 struct AttentionShape {
   /// Ragged keys: of each window; dense keys: `keys` for each of `batch`.
@@ -211,6 +211,12 @@ OpCase attentionCase(CaseBuilder &b, const AttentionShape &s) {
   std::vector<Value> operands = {attentionQuery(b, s, batch),
                                  b.input("k", batch, {s.keys, keyColumns}),
                                  b.input("v", batch, {s.keys, keyColumns})};
+  if (s.poison == Poison::LastKey)
+    for (const Value &value : {operands[1], operands[2]}) {
+      std::vector<double> &real = b.tensor(value).real;
+      std::fill(real.end() - keyColumns, real.end(),
+                std::numeric_limits<double>::quiet_NaN());
+    }
   return b.finish(
       {b.op("attention %q, %k, %v " + attentionAttributes(s), operands,
             floats(batch, {s.queries, s.heads * s.headSize}))});
@@ -266,6 +272,14 @@ OpCase binaryCase(CaseBuilder &b, const BinaryShape &s) {
       {b.op(s.op + " %lhs, %rhs", {lhs, rhs}, floats(rows, inner))});
 }
 
+/// x + x * x: a value beside itself, and one that two ops read.
+OpCase itselfCase(CaseBuilder &b) {
+  Value x = b.input("x", {"events", 9}, {21});
+  Value square = b.op("mul %x, %x", {x, x}, x.type);
+  return b.finish({b.op("add %x, " + square.name, {x, square}, x.type),
+                   b.op("add %x, %x", {x, x}, x.type)});
+}
+
 OpCase geluCase(CaseBuilder &b, int64_t rows, Fill fill) {
   std::string type = floats({"events", rows}, {37});
   Value x = b.input("x", {"events", rows}, {37}, fill);
@@ -319,6 +333,13 @@ Value matmulOf(CaseBuilder &b, const Value &x, const std::string &name,
 
 Value addOf(CaseBuilder &b, const Value &x, const Value &y) {
   return b.op(fmt::format("add {}, {}", x.name, y.name), {x, y}, x.type);
+}
+
+/// Rows that hardly fit a kernel's scratch memory, or do not.
+OpCase wideRowsCase(CaseBuilder &b, int64_t columns) {
+  const Rows rows{"batch", 7};
+  Value x = normOf(b, b.input("x", rows, {columns}), "gain", columns);
+  return b.finish({matmulOf(b, x, "w", 5, columns, floats(rows, {5}))});
 }
 
 OpCase mlpCase(CaseBuilder &b, int64_t batch, int64_t length, int64_t columns) {
