@@ -27,12 +27,13 @@ module attributes {betz.phase = "model", betz.symbols = ["events"]} {
     return %g, %w : tensor<8xf32>, tensor<8x8xf32>
   }
   // CHECK-LABEL: func @main
-  // CHECK-SAME: (%[[G:[^ :]+]]: tensor<8xf32> {betz.derived = "g"}, %[[W:[^ :]+]]: tensor<1x8x16xf32> {{[^%]*}}, %[[X:[^ :]+]]:
-  // PROGRAM-NEXT: betz.kernel matmul "mlp__norm_matmul_gelu"{{.*}}offsets = [array<i64: 0>, array<i64: 0>]
-  // KERNELS-NEXT: betz.kernel matmul "mlp__norm_matmul_gelu"
+  // CHECK-SAME: (%[[W:[^ :]+]]: tensor<1x8x16xf32> {{[^%]*}}, %[[X:[^ :]+]]:
+  // PROGRAM-NEXT: betz.kernel matmul "mlp__norm_scale_matmul_scale_rows_gelu"{{.*}}offsets = [array<i64: 0>, array<i64: 0>]
+  // KERNELS-NEXT: betz.kernel matmul "mlp__norm_scale_matmul_scale_rows_gelu"
   // KERNELS-NOT: offsets
-  // MODEL-NEXT: %[[N:.+]] = betz.norm layer %[[X]], %[[G]] {betz.section = "mlp"
-  // MODEL-NEXT: %[[M:.+]] = betz.matmul %[[N]], %[[W]] {betz.section = "mlp"
+  // MODEL-NEXT: %[[N:.+]] = betz.norm_scale layer %[[X]] {betz.section = "mlp"
+  // MODEL-NEXT: %[[P:.+]] = betz.matmul %[[X]], %[[W]] {betz.section = "mlp"
+  // MODEL-NEXT: %[[M:.+]] = betz.scale_rows %[[P]], %[[N]] {betz.section = "mlp"
   // MODEL-NEXT: %[[E:.+]] = betz.gelu %[[M]] {betz.section = "mlp"}
   // MODEL-NEXT: %[[S:.+]] = betz.slice %[[E]] {offset = 2 : i64}
   // MODEL-NEXT: %[[Y:.+]] = betz.gelu %[[S]]
