@@ -153,7 +153,15 @@ private:
         result.spec.core = NormCore{number(norm.getX()), normSpec(norm)};
       return Status::ok();
     }
-    if (op->hasTrait<Elementwise>()) {
+    if (auto scale = llvm::dyn_cast<NormScaleOp>(op)) {
+      if (kernel.getFamily() == Family::Matmul)
+        result.spec.rowScale = rowScaleSpec(scale);
+      else
+        result.spec.core =
+            NormScaleCore{number(scale.getX()), rowScaleSpec(scale)};
+      return Status::ok();
+    }
+    if (op->hasTrait<Elementwise>() || llvm::isa<ScaleRowsOp>(op)) {
       result.spec.core = IdentityCore{number(op->getOperand(0))};
       return addStep(op, op->getOperand(0));
     }
@@ -163,6 +171,13 @@ private:
   Status addStep(mlir::Operation *op, Value current) {
     if (llvm::isa<MatmulOp>(op))
       return addCore(op, current);
+    auto *gather = std::get_if<GatherCore>(&result.spec.core);
+    if (auto scale = llvm::dyn_cast<NormScaleOp>(op);
+        scale && gather && result.spec.epilogue.empty() &&
+        scale.getX() == current) {
+      gather->reduce = rowScaleSpec(scale);
+      return Status::ok();
+    }
     std::optional<EpilogueStep::Kind> kind =
         findElementwise(op->getName().stripDialect().str());
     // The chain goes on in `current`, and with its shape.
@@ -171,9 +186,16 @@ private:
       return unsupported(op);
     EpilogueStep step{*kind, -1};
     if (describe(*kind).operands == 2) {
-      step.operand =
-          number(op->getOperand(op->getOperand(0) == current ? 1 : 0));
-      if (step.operand < 0)
+      Value other = op->getOperand(op->getOperand(0) == current ? 1 : 0);
+      step.operand = number(other);
+      bool ownScale = llvm::isa<ScaleRowsOp>(op) &&
+                      other.getDefiningOp<NormScaleOp>() &&
+                      result.spec.rowScale;
+      if (step.operand < 0 && !ownScale)
+        return unsupported(op);
+      if (llvm::isa<ScaleRowsOp>(op) &&
+          (other == op->getOperand(0) ||
+           (step.operand >= 0 && !isDense(step.operand))))
         return unsupported(op);
     }
     result.spec.epilogue.push_back(step);
@@ -186,10 +208,15 @@ private:
         stringifyFamily(kernel.getFamily()).str()));
   }
 
+  static NormForm form(NormKind kind) {
+    return kind == NormKind::Layer ? NormForm::Layer : NormForm::Rms;
+  }
+  static RowScaleSpec rowScaleSpec(NormScaleOp op) {
+    return {form(op.getKind()), op.getEps().convertToDouble()};
+  }
   NormSpec normSpec(NormOp norm) {
-    return {norm.getKind() == NormKind::Layer ? NormForm::Layer : NormForm::Rms,
-            norm.getEps().convertToDouble(), number(norm.getGain()),
-            number(norm.getShift())};
+    return {form(norm.getKind()), norm.getEps().convertToDouble(),
+            number(norm.getGain()), number(norm.getShift())};
   }
 
   /// `normalised` is the prologue's value, null without one.
@@ -220,10 +247,12 @@ private:
     MatmulCore core;
     Value x = matmul.getX();
     if (normalised) {
+      auto scale = normalised.getDefiningOp<NormScaleOp>();
       auto norm = normalised.getDefiningOp<NormOp>();
-      if (x != normalised || !norm)
+      if (scale ? scale.getX() != x : !norm || x != normalised)
         return unsupported(matmul);
-      x = norm.getX();
+      if (norm)
+        x = norm.getX();
     }
     core.x = number(x);
     core.weight = number(matmul.getWeight());
@@ -256,6 +285,14 @@ private:
     core.keys = op.getRowSplits() ? 0 : k.getDimSize(1);
     core.sharedQuery = q.getRank() == 2;
     core.causal = op.getCausal();
+    if (op.getBlockMap()) {
+      core.blockMap = number(op.getBlockMap());
+      core.mapBlock = int64_t(*op.getMapBlock());
+      core.mapColumns =
+          columnsOf(llvm::cast<Tensor>(op.getBlockMap().getType()));
+    }
+    if (op.getSparsity())
+      core.sparsity = SparsityRule(int(*op.getSparsity()));
     core.scale = op.getScale().convertToDouble();
     core.batchSymbol = result.spec.result().rows.symbol;
     result.spec.core = core;

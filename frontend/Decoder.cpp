@@ -165,8 +165,10 @@ Value DecoderBuilder::attention(Value q, Value k, Value v, bool toEvents) {
   RowsAttr batch = RowsAttr::get(builder.getContext(), kBatch, 0);
   return emit<AttentionOp>(
       Type(attentionType(tensorOf(q), batch)), q, k, v, splits, keyTime, bounds,
-      builder.getI64IntegerAttr(c.heads), builder.getI64IntegerAttr(c.heads),
-      real(1.0 / std::sqrt(double(c.dim / c.heads))), mlir::UnitAttr());
+      Value(), builder.getI64IntegerAttr(c.heads),
+      builder.getI64IntegerAttr(c.heads),
+      real(1.0 / std::sqrt(double(c.dim / c.heads))), mlir::UnitAttr(),
+      mlir::IntegerAttr(), SparsityAttr());
 }
 
 Value DecoderBuilder::emitTokens() {

@@ -77,6 +77,21 @@ def Betz_NormKindAttr : EnumAttr<Betz_Dialect, Betz_NormKind, "norm_kind"> {
   let assemblyFormat = "$value";
 }
 
+def Betz_Sparsity : I32EnumAttr<"Sparsity",
+    "the rule by which blocks of an attention may be skipped", [
+  I32EnumAttrCase<"Dense", 0, "dense">,
+  I32EnumAttrCase<"Causal", 1, "causal">,
+  I32EnumAttrCase<"Segments", 2, "segments">,
+  I32EnumAttrCase<"TimeBounds", 3, "time_bounds">,
+  I32EnumAttrCase<"BlockMap", 4, "block_map">,
+]> {
+  let cppNamespace = "::betz::ir";
+  let genSpecializedAttr = 0;
+}
+def Betz_SparsityAttr : EnumAttr<Betz_Dialect, Betz_Sparsity, "sparsity"> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
 def Betz_Family : I32EnumAttr<"Family", "the code generator of a kernel", [
   I32EnumAttrCase<"Matmul", 0, "matmul">,
   I32EnumAttrCase<"Attention", 1, "attention">,

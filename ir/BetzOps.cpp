@@ -106,6 +106,22 @@ LogicalResult NormOp::verify() {
   return success();
 }
 
+LogicalResult NormScaleOp::verify() {
+  Tensor x = typeOf(getX());
+  if (x.getRank() < 2 || getResult().getType() != withColumns(x, 1))
+    return emitOpError("(C1) x must be [..., D], the result [..., 1]");
+  if (!(getEps().convertToDouble() > 0))
+    return emitOpError("(C2) eps must be positive");
+  return success();
+}
+
+LogicalResult ScaleRowsOp::verify() {
+  Tensor x = typeOf(getX());
+  if (x.getRank() < 2 || getScale().getType() != withColumns(x, 1))
+    return emitOpError("(C1) scale must be [..., 1] for x: [..., D]");
+  return verifySameType(*this, getX(), getResult(), "C2");
+}
+
 int64_t MatmulOp::getOutputColumns() {
   return getColumns() ? int64_t(*getColumns())
                       : typeOf(getWeight()).getDimSize(0);
@@ -145,6 +161,21 @@ LogicalResult PackPanelsOp::verify() {
       weight.getElementType());
   if (getResult().getType() != wanted)
     return emitOpError("(C2) the result must be ") << wanted;
+  return success();
+}
+
+static LogicalResult verifyBlockMap(AttentionOp op) {
+  if (bool(op.getBlockMap()) != bool(op.getMapBlock()))
+    return op.emitOpError("(C7) block_map and map_block come together");
+  if (!op.getBlockMap())
+    return success();
+  Tensor q = typeOf(op.getQ()), map = typeOf(op.getBlockMap());
+  int64_t block = int64_t(*op.getMapBlock());
+  int64_t queries = q.getDimSize(q.getRank() - 2);
+  if (block <= 0 || block % 64 != 0 || !map.hasStaticShape() ||
+      map.getRank() != 2 || map.getDimSize(0) != (queries + block - 1) / block)
+    return op.emitOpError("(C7) block_map must be i32[ceil(L / map_block), *], "
+                          "map_block a multiple of 64");
   return success();
 }
 
@@ -189,7 +220,7 @@ LogicalResult AttentionOp::verify() {
                        "[B, L, D]");
   if (getCausal() && ragged)
     return emitOpError("(C6) causal goes with dense keys only");
-  return success();
+  return verifyBlockMap(*this);
 }
 
 LogicalResult RotaryOp::verify() {
@@ -224,6 +255,65 @@ LogicalResult betz::ir::verifyElementwise(Operation *op) {
   if (op->getNumOperands() == 1)
     return verifySameType(op, first, result, "C1");
   return verifyBroadcast(op, first, op->getOperand(1), result);
+}
+
+static bool isConstantMatrix(Value value) {
+  Tensor type = typeOf(value);
+  return type.hasStaticShape() && type.getRank() == 2;
+}
+
+LogicalResult FillOp::verify() {
+  if (!typeOf(getResult()).hasStaticShape())
+    return emitOpError("(C1) the result must have a constant shape");
+  return success();
+}
+
+LogicalResult SubtractMeanOp::verify() {
+  Tensor x = typeOf(getX());
+  int64_t dim = int64_t(getDim());
+  if (!x.hasStaticShape() || dim < 0 || dim >= x.getRank())
+    return emitOpError("(C1) x must have a constant shape and dimension dim");
+  return verifySameType(*this, getX(), getResult(), "C2");
+}
+
+LogicalResult TransposeOp::verify() {
+  Tensor x = typeOf(getX());
+  if (!isConstantMatrix(getX()) ||
+      getResult().getType() !=
+          Tensor::get({x.getDimSize(1), x.getDimSize(0)}, x.getElementType()))
+    return emitOpError("(C1) x must be a constant [N, K], the result [K, N]");
+  return success();
+}
+
+LogicalResult ConcatOp::verify() {
+  int64_t rows = 0;
+  for (Value part : getParts()) {
+    if (!isConstantMatrix(part) ||
+        columnsOf(typeOf(part)) != columnsOf(typeOf(getParts().front())) ||
+        typeOf(part).getElementType() !=
+            typeOf(getParts().front()).getElementType())
+      return emitOpError("(C1) parts must be constant [*, K] of one K and "
+                         "element type");
+    rows += typeOf(part).getDimSize(0);
+  }
+  if (getParts().empty())
+    return emitOpError("(C1) needs at least one part");
+  Tensor first = typeOf(getParts().front());
+  if (getResult().getType() !=
+      Tensor::get({rows, columnsOf(first)}, first.getElementType()))
+    return emitOpError("(C2) the result must be [sum of rows, K]");
+  return success();
+}
+
+LogicalResult ExpandHeadsOp::verify() {
+  Tensor x = typeOf(getX());
+  int64_t heads = int64_t(getHeads());
+  if (!isConstantMatrix(getX()) || heads <= 0 || columnsOf(x) % heads != 0)
+    return emitOpError("(C1) x must be a constant [N, D], heads divide D");
+  if (getResult().getType() !=
+      Tensor::get({x.getDimSize(0) * heads, columnsOf(x)}, x.getElementType()))
+    return emitOpError("(C2) the result must be [N * heads, D]");
+  return success();
 }
 
 LogicalResult SliceOp::verify() {
@@ -269,7 +359,7 @@ Operation *KernelOp::getAnchor() {
   for (Operation &op : getBody().front()) {
     if (anchorFamily(&op))
       return &op;
-    if (isa<NormOp>(op))
+    if (isa<NormOp, NormScaleOp>(op))
       norm = &op;
   }
   return norm;
@@ -288,7 +378,7 @@ static LogicalResult verifyFamily(KernelOp kernel) {
       ++anchors;
       familyGood &= *family == kernel.getFamily();
     }
-    norms += isa<NormOp>(op);
+    norms += isa<NormOp, NormScaleOp>(op);
   }
   bool good = false;
   switch (kernel.getFamily()) {
@@ -317,7 +407,7 @@ static LogicalResult verifyBeforeAnchor(KernelOp kernel) {
   for (Operation &op : kernel.getBody().front()) {
     if (&op == anchor)
       return success();
-    if (!(isa<NormOp>(op) && kernel.getFamily() == Family::Matmul))
+    if (!(isa<NormOp, NormScaleOp>(op) && kernel.getFamily() == Family::Matmul))
       return kernel.emitOpError("(C4) ")
              << op.getName() << " may not stand before " << anchor->getName();
   }

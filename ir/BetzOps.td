@@ -106,6 +106,42 @@ def Betz_NormOp : Betz_Op<"norm", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Betz_NormScaleOp : Betz_Op<"norm_scale", [Pure]> {
+  let summary = "The factor that a norm multiplies each row by";
+  let description = [{
+    `layer`: `1 / sqrt(var + eps)`; `rms`: `1 / sqrt(mean(x^2) + eps)`, over the
+    last dimension. With it a norm is split into a factor and a linear map,
+    which the weights behind it take in.
+
+    - C1: `x` is `[..., D]` of rank two or more, the result `[..., 1]`.
+    - C2: `eps` is positive.
+
+    ```mlir
+    %s = betz.norm_scale rms %x {eps = 1.0e-5 : f64}
+        : (tensor<?x64xf32, #betz.rows<"events">>)
+        -> tensor<?x1xf32, #betz.rows<"events">>
+    ```
+  }];
+  let arguments = (ins Betz_FloatTensor:$x, Betz_NormKindAttr:$kind,
+      F64Attr:$eps);
+  let results = (outs Betz_FloatTensor:$result);
+  let assemblyFormat =
+      "$kind $x attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Betz_ScaleRowsOp : Betz_TensorOp<"scale_rows"> {
+  let summary = "Each row times its factor";
+  let description = [{
+    `result[..., j] = x[..., j] * scale[..., 0]`.
+
+    - C1: `scale` is `[..., 1]` for `x: [..., D]`.
+    - C2: the result has the type of `x`.
+  }];
+  let arguments = (ins Betz_FloatTensor:$x, Betz_FloatTensor:$scale);
+  let results = (outs Betz_FloatTensor:$result);
+}
+
 def Betz_MatmulOp : Betz_TensorOp<"matmul"> {
   let summary = "Rows times a transposed weight matrix";
   let description = [{
@@ -167,7 +203,10 @@ def Betz_AttentionOp : Betz_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     `row_splits[b + 1]`). A query without a batch dimension (`[L, heads * d]`)
     is shared by all. What a query sees may be narrowed by time: with `key_time`
     (`i32[E]`) and `bounds` (`i32[L, 2]`), query `l` sees key `e` if `bounds[l,
-    0] <= key_time[e] <= bounds[l, 1]`; with `causal`, key `j <= i + N - L`.
+    0] <= key_time[e] <= bounds[l, 1]`; with `causal`, key `j <= i + N - L`; with
+    `block_map` (`i32[ceil(L / map_block), M]`), query `l` sees the j-th key of
+    its batch element if `j / map_block < M` and `block_map[l / map_block, j /
+    map_block]` is not zero.
 
     - C1: `heads` divides the query's columns, `kv_heads` divides `heads`.
     - C2: `k` and `v` are of one type, `kv_heads * d` columns.
@@ -175,6 +214,8 @@ def Betz_AttentionOp : Betz_Op<"attention", [Pure, AttrSizedOperandSegments]> {
     - C4: `key_time` and `bounds` come together, and with ragged keys only.
     - C5: the result is `[B, L, heads * d]`.
     - C6: `causal` goes with dense keys only.
+    - C7: `block_map` is a constant `i32[ceil(L / map_block), *]`, `map_block` is
+      a multiple of 64; both come together.
 
     ```mlir
     %o = betz.attention %q, %k, %v splits %s bounds %t, %b
@@ -184,11 +225,13 @@ def Betz_AttentionOp : Betz_Op<"attention", [Pure, AttrSizedOperandSegments]> {
   let arguments = (ins Betz_FloatTensor:$q, Betz_FloatTensor:$k,
       Betz_FloatTensor:$v, Optional<Betz_IndexTensor>:$row_splits,
       Optional<Betz_IndexTensor>:$key_time, Optional<Betz_IndexTensor>:$bounds,
-      I64Attr:$heads, I64Attr:$kv_heads, F64Attr:$scale, UnitAttr:$causal);
+      Optional<Betz_IndexTensor>:$block_map, I64Attr:$heads, I64Attr:$kv_heads,
+      F64Attr:$scale, UnitAttr:$causal, OptionalAttr<I64Attr>:$map_block,
+      OptionalAttr<Betz_SparsityAttr>:$sparsity);
   let results = (outs Betz_FloatTensor:$result);
   let assemblyFormat = [{
     $q `,` $k `,` $v (`splits` $row_splits^)?
-    (`bounds` $key_time^ `,` $bounds)? attr-dict
+    (`bounds` $key_time^ `,` $bounds)? (`blocks` $block_map^)? attr-dict
     `:` functional-type(operands, results)
   }];
   let hasVerifier = 1;
@@ -278,6 +321,64 @@ def Betz_GeluOp : Betz_UnaryOp<"gelu"> {
 }
 
 //===----------------------------------------------------------------------===//
+// Weights
+//===----------------------------------------------------------------------===//
+
+def Betz_FillOp : Betz_TensorOp<"fill"> {
+  let summary = "A constant tensor of one value";
+  let description = [{
+    - C1: the result has a constant shape.
+  }];
+  let arguments = (ins F64Attr:$value);
+  let results = (outs Betz_FloatTensor:$result);
+}
+
+def Betz_SubtractMeanOp : Betz_TensorOp<"subtract_mean"> {
+  let summary = "Take a weight's mean along one dimension away";
+  let description = [{
+    `result = x - mean(x, dim)`. Along dimension 0 of a weight `[N, K]` it
+    centres what the weight writes; along the last, what it reads.
+
+    - C1: `x` has a constant shape and the dimension `dim`.
+    - C2: the result has the type of `x`.
+  }];
+  let arguments = (ins Betz_FloatTensor:$x, I64Attr:$dim);
+  let results = (outs Betz_FloatTensor:$result);
+}
+
+def Betz_TransposeOp : Betz_TensorOp<"transpose"> {
+  let summary = "A weight's transpose";
+  let description = [{
+    - C1: `x` is a constant `[N, K]`, the result `[K, N]`.
+  }];
+  let arguments = (ins Betz_FloatTensor:$x);
+  let results = (outs Betz_FloatTensor:$result);
+}
+
+def Betz_ConcatOp : Betz_TensorOp<"concat"> {
+  let summary = "Weights one below the other";
+  let description = [{
+    - C1: at least one operand; all are constant `[*, K]` of one K and type.
+    - C2: the result is `[sum of rows, K]`.
+  }];
+  let arguments = (ins Variadic<Betz_FloatTensor>:$parts);
+  let results = (outs Betz_FloatTensor:$result);
+}
+
+def Betz_ExpandHeadsOp : Betz_TensorOp<"expand_heads"> {
+  let summary = "One row a head, zero outside the head's columns";
+  let description = [{
+    `result[n * heads + h, c] = x[n, c]` where column c belongs to head h, else
+    zero: a product with it sums over one head only.
+
+    - C1: `x` is a constant `[N, D]`, `heads` divides D.
+    - C2: the result is `[N * heads, D]`.
+  }];
+  let arguments = (ins Betz_FloatTensor:$x, I64Attr:$heads);
+  let results = (outs Betz_FloatTensor:$result);
+}
+
+//===----------------------------------------------------------------------===//
 // Views
 //===----------------------------------------------------------------------===//
 
@@ -329,8 +430,8 @@ def Betz_KernelOp : Betz_Op<"kernel", [IsolatedFromAbove, Pure,
     - C2: yielded values match the results' types.
     - C3: a matmul, attention or gather kernel holds exactly one op of that
       kind, a row kernel one norm; an elementwise kernel none of these.
-    - C4: only ops that read memory through arguments stand before that one:
-      norm for matmul, none for the others.
+    - C4: before that one may stand a norm or norm_scale of a matmul's rows,
+      nothing else.
 
     ```mlir
     %y = betz.kernel matmul "blocks.0.mlp.0" (%x, %w) : (...) -> ... {

@@ -28,11 +28,14 @@ Family familyOf(Operation *lead) {
     return Family::Attention;
   if (llvm::isa<GatherSumOp>(lead))
     return Family::Gather;
-  return llvm::isa<NormOp>(lead) ? Family::Row : Family::Elementwise;
+  return llvm::isa<NormOp, NormScaleOp>(lead) ? Family::Row
+                                              : Family::Elementwise;
 }
 
 /// Whether `user` can run on each element of `value` as it is produced.
 bool isEpilogueOf(Operation *user, Value value) {
+  if (auto scale = llvm::dyn_cast<ScaleRowsOp>(user))
+    return scale.getX() == value;
   if (!user->hasTrait<Elementwise>())
     return false;
   if (user->getNumOperands() == 1)
@@ -83,15 +86,36 @@ struct FusePass : impl::FusePassBase<FusePass> {
           group.push_back(norm);
     group.push_back(lead);
     Operation *last = lead;
-    while (last->getResult(0).hasOneUse()) {
+    while (last->getResult(0).hasOneUse() && !llvm::isa<NormScaleOp>(last)) {
       Operation *user = *last->user_begin();
-      if (grouped.count(user) || !isEpilogueOf(user, last->getResult(0)))
+      if (grouped.count(user) || !(isEpilogueOf(user, last->getResult(0)) ||
+                                   isReductionOf(user, last)))
         break;
+      if (Operation *scale = ownRowScale(user, lead))
+        group.insert(group.begin(), scale);
       group.push_back(user);
       last = user;
     }
     grouped.insert(group.begin(), group.end());
     return group;
+  }
+
+  /// A gathered sum of which only the row scale is wanted.
+  static bool isReductionOf(Operation *user, Operation *last) {
+    return llvm::isa<GatherSumOp>(last) && llvm::isa<NormScaleOp>(user);
+  }
+
+  /// The norm_scale of the very rows that a matmul reads: it can be measured
+  /// while they are read.
+  Operation *ownRowScale(Operation *user, Operation *lead) {
+    auto matmul = llvm::dyn_cast<MatmulOp>(lead);
+    auto scaleRows = llvm::dyn_cast<ScaleRowsOp>(user);
+    if (!matmul || !scaleRows)
+      return nullptr;
+    auto scale = scaleRows.getScale().getDefiningOp<NormScaleOp>();
+    bool own = scale && scale.getX() == matmul.getX() && scale->hasOneUse() &&
+               !grouped.count(scale);
+    return own ? scale.getOperation() : nullptr;
   }
 
   void makeKernel(Operation *lead, llvm::ArrayRef<Operation *> group) {

@@ -53,6 +53,121 @@ def HoistPass : Pass<"betz-hoist", "::mlir::ModuleOp"> {
   }];
 }
 
+def CentrePass : Pass<"betz-centre", "::mlir::ModuleOp"> {
+  let summary = "Turn LayerNorm into RMSNorm by centring what feeds it";
+  let description = [{
+    Where every reader of a residual stream is a LayerNorm, taking its mean away
+    changes nothing. So the writers of the stream (matmul weights, derived
+    addends, gathered tables) are centred in `@prepare`, and the norms need no
+    mean any more. A stream that anything else reads stays as it is.
+
+    ```mlir
+    %a = betz.matmul %h, %w : ...
+    %x = betz.add %a, %latents : ...
+    %n = betz.norm layer %x, %g, %b {...} : ...
+    ```
+    becomes, with `%wc = betz.subtract_mean %w {dim = 0}` and `%lc =
+    betz.subtract_mean %latents {dim = 1}` in `@prepare`,
+    ```mlir
+    %a = betz.matmul %h, %wc : ...
+    %x = betz.add %a, %lc : ...
+    %n = betz.norm rms %x, %g, %b {...} : ...
+    ```
+  }];
+}
+
+def ProjectTablesPass : Pass<"betz-project-tables", "::mlir::ModuleOp"> {
+  let summary = "Look projected rows up instead of projecting looked-up rows";
+  let description = [{
+    A gathered row is a sum of table rows and a norm scales rows, so a matmul of
+    the normed sum is the sum of projected table rows, scaled. The tables are
+    projected in `@prepare`. The scale is measured on the plain sum, not on
+    tables of dot products, because rows that nearly cancel would lose it.
+
+    A cost model decides: a projected row costs one read a table and column, the
+    matmul two operations for each column it reads.
+
+    ```mlir
+    %t = betz.gather_sum (%i) in (%table) : ...
+    %n = betz.norm rms %t, %g {...} : ...
+    %y = betz.matmul %n, %w : ...
+    ```
+    becomes, with `%p = betz.matmul %table, %wg` and `%wg = betz.mul %w, %g` in
+    `@prepare`,
+    ```mlir
+    %t = betz.gather_sum (%i) in (%table) : ...
+    %s = betz.norm_scale rms %t {...} : ...
+    %q = betz.gather_sum (%i) in (%p) : ...
+    %y = betz.scale_rows %q, %s : ...
+    ```
+  }];
+}
+
+def AbsorbHeadPass : Pass<"betz-absorb-head", "::mlir::ModuleOp"> {
+  let summary = "Fold key and value projections into a constant query";
+  let description = [{
+    Attention of a constant query, followed by a projection to one column, needs
+    of each row one score and one value for each query and head. Both are linear
+    in the row, so a narrow matmul gives them; the key and value matmul goes.
+    Done where that is at most half as wide.
+
+    ```mlir
+    %kv = betz.matmul %x, %w : ...                       // 2 D columns
+    %k = betz.slice %kv {offset = 0 : i64} : ...
+    %v = betz.slice %kv {offset = 64 : i64} : ...
+    %a = betz.attention %q, %k, %v {heads = 4 ...} : ... // %q is derived
+    %y = betz.matmul %a, %o : ...                        // one column
+    ```
+    becomes
+    ```mlir
+    %f = betz.matmul %x, %folded : ...                   // 2 V H columns
+    %k = betz.slice %f {offset = 0 : i64} : ...
+    %v = betz.slice %f {offset = 8 : i64} : ...
+    %a = betz.attention %ones, %k, %v {heads = 8 ...} : ...
+    %r = betz.reshape %a : ...                           // [B, V, H]
+    %y = betz.matmul %r, %one : ...                      // sum over heads
+    ```
+  }];
+}
+
+def AbsorbNormPass : Pass<"betz-absorb-norm", "::mlir::ModuleOp"> {
+  let summary = "Move a norm's linear part into the weight behind it";
+  let description = [{
+    The gain (and, for LayerNorm, the mean's removal) goes into the weight of the
+    one matmul that reads the norm, the shift becomes a bias, and the factor of
+    each row is applied to the product.
+
+    ```mlir
+    %n = betz.norm rms %x, %g, %b {...} : ...
+    %y = betz.matmul %n, %w : ...
+    ```
+    becomes, with `%wg = betz.mul %w, %g` and `%bw = betz.matmul %b, %w` in
+    `@prepare`,
+    ```mlir
+    %m = betz.matmul %x, %wg : ...
+    %s = betz.norm_scale rms %x {...} : ...
+    %z = betz.scale_rows %m, %s : ...
+    %y = betz.add %z, %bw : ...
+    ```
+  }];
+}
+
+def AnnotateSparsityPass : Pass<"betz-annotate-sparsity", "::mlir::ModuleOp"> {
+  let summary = "Say by which rule an attention's blocks may be skipped";
+  let description = [{
+    Code generators read the attribute and never look for the rule themselves.
+
+    ```mlir
+    %o = betz.attention %q, %k, %v splits %s bounds %t, %b {...} : ...
+    ```
+    becomes
+    ```mlir
+    %o = betz.attention %q, %k, %v splits %s bounds %t, %b
+        {sparsity = #betz.sparsity<time_bounds>, ...} : ...
+    ```
+  }];
+}
+
 def PackPanelsPass : Pass<"betz-pack-panels", "::mlir::ModuleOp"> {
   let summary = "Lay out the weights of @main's matmuls for the CPU";
   let description = [{

@@ -22,10 +22,22 @@ void addModelToKernels(mlir::OpPassManager &manager,
   manager.addPass(createVerifyModelPass());
   // 2. First of all, so that later passes see only work that a step must do.
   manager.addPass(createHoistPass());
-  // 3. After hoist, which would otherwise pack weights of work that left.
+  // 3. Before norms are taken apart: it turns whole LayerNorms into RMSNorms,
+  //    which need one pass over a row less.
+  manager.addPass(createCentrePass());
+  // 4. Before absorb-norm, which would take the norm that it looks for.
+  manager.addPass(createProjectTablesPass());
+  // 5. Before absorb-norm too, so that the head's norm goes into the narrow
+  //    matmul that this leaves.
+  manager.addPass(createAbsorbHeadPass());
+  // 6. What norms are left before a matmul.
+  manager.addPass(createAbsorbNormPass());
+  // 7. On the attentions that are left.
+  manager.addPass(createAnnotateSparsityPass());
+  // 8. After everything that makes or replaces weights.
   if (options.panel > 0)
     manager.addPass(createPackPanelsPass({options.panel}));
-  // 4. Last: the passes above rewrite plain ops only.
+  // 9. Last: the passes above rewrite plain ops only.
   manager.addPass(createFusePass());
   manager.addPass(createVerifyKernelsPass());
 }
@@ -33,7 +45,7 @@ void addModelToKernels(mlir::OpPassManager &manager,
 void addKernelsToProgram(mlir::OpPassManager &manager,
                          const PipelineOptions &options) {
   manager.addPass(createVerifyKernelsPass());
-  // 5. Needs the final launch order.
+  // 10. Needs the final launch order.
   PlanMemoryPassOptions planOptions;
   std::vector<std::string> buckets = bucketTexts(options);
   planOptions.buckets = buckets;

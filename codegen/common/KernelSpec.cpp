@@ -17,11 +17,21 @@ constexpr ElementwiseOp kElementwiseOps[] = {
 #include "codegen/common/ElementwiseOps.def"
 };
 
+bool isReduction(const KernelSpec &spec) {
+  const auto *gather = std::get_if<GatherCore>(&spec.core);
+  return (gather && gather->reduce) ||
+         std::holds_alternative<NormScaleCore>(spec.core);
+}
+
 std::string fusedSteps(const KernelSpec &spec) {
   std::string name;
   if (spec.prologue)
     name += "norm_";
   name += familyName(spec);
+  if (spec.rowScale)
+    name = "scaled_" + name;
+  if (isReduction(spec))
+    name += "_norm_scale";
   if (std::holds_alternative<RotaryCore>(spec.core))
     name = "rotary";
   if (std::holds_alternative<SegmentSubCore>(spec.core))
@@ -69,7 +79,14 @@ double coreFlops(const KernelSpec &spec, std::span<const int64_t> extents) {
           },
           [&](const NormCore &) { return 6 * result; },
           [&](const GatherCore &core) {
-            return result * double(core.tables.size() - 1);
+            double sums =
+                double(spec.operands[size_t(core.tables[0])].columns) *
+                double(spec.result().rows.evaluate(extents));
+            double adds = double(core.tables.size()) - 1;
+            return sums * (core.reduce ? adds + 2 : adds);
+          },
+          [&](const NormScaleCore &core) {
+            return 2 * elements(spec.operands[size_t(core.x)], extents);
           },
           [](const IdentityCore &) { return 0.0; },
           [&](const RotaryCore &) { return 3 * result; },
@@ -96,6 +113,7 @@ std::string_view familyName(const KernelSpec &spec) {
                         [](const MatmulCore &) { return "matmul"; },
                         [](const AttentionCore &) { return "attention"; },
                         [](const NormCore &) { return "row"; },
+                        [](const NormScaleCore &) { return "row"; },
                         [](const GatherCore &) { return "gather"; },
                         [](const auto &) { return "elementwise"; },
                     },
@@ -134,12 +152,16 @@ KernelWork estimateWork(const KernelSpec &spec,
     work.flops += 6 * elements(spec.operands[0], extents);
   for (const OperandSpec &operand : spec.operands)
     work.bytes += elements(operand, extents) * double(sizeOf(operand.dtype));
+  if (spec.rowScale)
+    work.flops += 2 * elements(spec.operands[0], extents);
   if (const auto *gather = std::get_if<GatherCore>(&spec.core)) {
     // Of a table only the rows that are read cross memory.
+    double rows = double(spec.result().rows.evaluate(extents));
     for (int32_t table : gather->tables) {
       const OperandSpec &operand = spec.operands[size_t(table)];
       double width = double(sizeOf(operand.dtype));
-      work.bytes += (result - elements(operand, extents)) * width;
+      work.bytes +=
+          (rows * double(operand.columns) - elements(operand, extents)) * width;
     }
   }
   return work;

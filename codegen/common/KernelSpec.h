@@ -39,6 +39,14 @@ struct OperandSpec {
 
 enum class NormForm : uint8_t { Layer, Rms };
 
+/// The factor of a row's norm: 1 / sqrt(variance or mean square + eps).
+struct RowScaleSpec {
+  NormForm form = NormForm::Rms;
+  double eps = 1e-5;
+
+  bool operator==(const RowScaleSpec &) const = default;
+};
+
 /// Normalisation of rows: over all columns, two passes in f32.
 struct NormSpec {
   NormForm form = NormForm::Layer;
@@ -59,6 +67,15 @@ struct MatmulCore {
   bool operator==(const MatmulCore &) const = default;
 };
 
+/// As #betz.sparsity; a rule includes the ones before it.
+enum class SparsityRule : uint8_t {
+  Dense,
+  Causal,
+  Segments,
+  TimeBounds,
+  BlockMap
+};
+
 /// betz.attention; operand numbers, -1 where absent.
 struct AttentionCore {
   int32_t q = -1, k = -1, v = -1;
@@ -70,6 +87,11 @@ struct AttentionCore {
   bool causal = false;
   double scale = 1;
   int32_t batchSymbol = -1;
+  /// Keys are seen by whole blocks of `mapBlock` queries and keys.
+  int32_t blockMap = -1;
+  int64_t mapBlock = 0, mapColumns = 0;
+  /// The rule by which blocks may be skipped; set by annotate-sparsity.
+  SparsityRule sparsity = SparsityRule::Dense;
 
   bool operator==(const AttentionCore &) const = default;
 };
@@ -81,8 +103,18 @@ struct NormCore {
   bool operator==(const NormCore &) const = default;
 };
 
+/// The row scale of each row of an operand.
+struct NormScaleCore {
+  int32_t x = -1;
+  RowScaleSpec scale;
+
+  bool operator==(const NormScaleCore &) const = default;
+};
+
+/// Sums of table rows, or with `reduce` only the row scale of each sum.
 struct GatherCore {
   std::vector<int32_t> indices, tables;
+  std::optional<RowScaleSpec> reduce;
 
   bool operator==(const GatherCore &) const = default;
 };
@@ -110,8 +142,9 @@ struct SegmentSubCore {
   bool operator==(const SegmentSubCore &) const = default;
 };
 
-using Core = std::variant<MatmulCore, AttentionCore, NormCore, GatherCore,
-                          IdentityCore, RotaryCore, SegmentSubCore>;
+using Core =
+    std::variant<MatmulCore, AttentionCore, NormCore, GatherCore, IdentityCore,
+                 RotaryCore, SegmentSubCore, NormScaleCore>;
 
 /// A step on each element of the result. Binary steps read another operand at
 /// the same place; one with fewer rows is repeated.
@@ -120,7 +153,8 @@ struct EpilogueStep {
 #define BETZ_ELEMENTWISE(name, mnemonic, operands) name,
 #include "codegen/common/ElementwiseOps.def"
   } kind{};
-  int32_t operand = -1; // of a binary step
+  /// Of a binary step. A scale_rows step with -1 takes KernelSpec::rowScale.
+  int32_t operand = -1;
 
   bool operator==(const EpilogueStep &) const = default;
 };
@@ -161,6 +195,8 @@ struct KernelSpec {
   std::vector<OperandSpec> operands; // inputs, then the result
   Core core;
   std::optional<NormSpec> prologue;
+  /// Of the rows that a matmul reads, for a scale_rows step.
+  std::optional<RowScaleSpec> rowScale;
   std::vector<EpilogueStep> epilogue;
   ReductionPlan plan;
   TileConfig tile;

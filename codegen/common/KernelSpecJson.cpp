@@ -23,6 +23,10 @@ template <typename V> void fields(V &v, OperandSpec &o) {
   v("row_stride", o.rowStride);
   v("offset", o.offset);
 }
+template <typename V> void fields(V &v, RowScaleSpec &s) {
+  v("form", s.form);
+  v("eps", s.eps);
+}
 template <typename V> void fields(V &v, NormSpec &n) {
   v("form", n.form);
   v("eps", n.eps);
@@ -52,6 +56,10 @@ template <typename V> void fields(V &v, AttentionCore &c) {
   v("causal", c.causal);
   v("scale", c.scale);
   v("batch_symbol", c.batchSymbol);
+  v("block_map", c.blockMap);
+  v("map_block", c.mapBlock);
+  v("map_columns", c.mapColumns);
+  v("sparsity", c.sparsity);
 }
 template <typename V> void fields(V &v, NormCore &c) {
   v("x", c.x);
@@ -60,6 +68,11 @@ template <typename V> void fields(V &v, NormCore &c) {
 template <typename V> void fields(V &v, GatherCore &c) {
   v("indices", c.indices);
   v("tables", c.tables);
+  v("reduce", c.reduce);
+}
+template <typename V> void fields(V &v, NormScaleCore &c) {
+  v("x", c.x);
+  v("scale", c.scale);
 }
 template <typename V> void fields(V &v, IdentityCore &c) { v("x", c.x); }
 template <typename V> void fields(V &v, RotaryCore &c) {
@@ -95,29 +108,43 @@ template <typename V> void fields(V &v, KernelSpec &s) {
   v("operands", s.operands);
   v("core", s.core);
   v("prologue", s.prologue);
+  v("row_scale", s.rowScale);
   v("epilogue", s.epilogue);
   v("plan", s.plan);
   v("tile", s.tile);
 }
 
 /// Names in the order of the variant's or enumeration's values.
-constexpr std::string_view kCoreNames[] = {"matmul",     "attention", "norm",
-                                           "gather_sum", "identity",  "rotary",
-                                           "segment_sub"};
+constexpr std::string_view kCoreNames[] = {"matmul",      "attention", "norm",
+                                           "gather_sum",  "identity",  "rotary",
+                                           "segment_sub", "norm_scale"};
+constexpr std::string_view kSparsityNames[] = {"dense", "causal", "segments",
+                                               "time_bounds", "block_map"};
 constexpr std::string_view kNormNames[] = {"layer", "rms"};
 
 std::string_view nameOf(NormForm form) { return kNormNames[size_t(form)]; }
+std::string_view nameOf(SparsityRule rule) {
+  return kSparsityNames[size_t(rule)];
+}
 std::string_view nameOf(EpilogueStep::Kind kind) {
   return describe(kind).mnemonic;
 }
 std::optional<DType> parseName(std::string_view name, DType) {
   return parseDType(name);
 }
-std::optional<NormForm> parseName(std::string_view name, NormForm) {
-  for (size_t i = 0; i < std::size(kNormNames); ++i)
-    if (kNormNames[i] == name)
-      return static_cast<NormForm>(i);
+template <typename T>
+std::optional<T> findName(std::string_view name,
+                          std::span<const std::string_view> names) {
+  for (size_t i = 0; i < names.size(); ++i)
+    if (names[i] == name)
+      return static_cast<T>(i);
   return std::nullopt;
+}
+std::optional<NormForm> parseName(std::string_view name, NormForm) {
+  return findName<NormForm>(name, kNormNames);
+}
+std::optional<SparsityRule> parseName(std::string_view name, SparsityRule) {
+  return findName<SparsityRule>(name, kSparsityNames);
 }
 std::optional<EpilogueStep::Kind> parseName(std::string_view name,
                                             EpilogueStep::Kind) {
@@ -247,9 +274,11 @@ struct NumberCheck {
   void operator()(const AttentionCore &core) {
     for (int32_t operand : {core.q, core.k, core.v})
       required(operand);
-    for (int32_t operand : {core.rowSplits, core.keyTime, core.bounds})
+    for (int32_t operand :
+         {core.rowSplits, core.keyTime, core.bounds, core.blockMap})
       optional(operand);
     wrong |= (core.keyTime < 0) != (core.bounds < 0);
+    wrong |= core.blockMap >= 0 && core.mapBlock < 1;
     symbol(core.batchSymbol);
     wrong |= core.batchSymbol < 0;
   }
@@ -268,6 +297,7 @@ struct NumberCheck {
     for (int32_t operand : core.tables)
       required(operand);
   }
+  void operator()(const NormScaleCore &core) { required(core.x); }
   void operator()(const IdentityCore &core) { required(core.x); }
   void operator()(const RotaryCore &core) {
     required(core.x);
@@ -305,10 +335,14 @@ Status checkNumbers(const KernelSpec &spec) {
   if (spec.prologue)
     check(*spec.prologue);
   for (const EpilogueStep &step : spec.epilogue)
-    if (describe(step.kind).operands == 2)
+    if (spec.rowScale && step.kind == EpilogueStep::Kind::ScaleRows)
+      check.optional(step.operand);
+    else if (describe(step.kind).operands == 2)
       check.required(step.operand);
     else
       check.wrong |= step.operand != -1;
+  check.wrong |=
+      spec.rowScale && !std::holds_alternative<MatmulCore>(spec.core);
   return check.wrong ? dataLoss("an operand or symbol number is out of range")
                      : Status::ok();
 }

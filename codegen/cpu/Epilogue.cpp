@@ -41,6 +41,12 @@ static Value computeBinary(Emitter &e, EpilogueStep::Kind kind, Value a,
 
 Value Epilogue::apply(Value value, Value row, Value column, Value mask) {
   for (auto [step, pointer] : llvm::zip_equal(e.spec().epilogue, pointers)) {
+    if (step.kind == EpilogueStep::Kind::ScaleRows) {
+      Value scale = pointer ? e.broadcast(e.loadScalar(pointer, row, e.f32()))
+                            : ownScale(row);
+      value = e.fmul(value, scale);
+      continue;
+    }
     if (!pointer) {
       value = computeUnary(e, step.kind, value);
       continue;

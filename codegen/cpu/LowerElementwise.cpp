@@ -14,20 +14,30 @@ void lowerGather(Emitter &e, const GatherCore &core) {
     indices.push_back(e.pointer(operand));
   for (int32_t operand : core.tables)
     tables.push_back(e.pointer(operand));
+  int64_t columns = e.spec().operands[size_t(core.tables[0])].columns;
+  Value sums = core.reduce ? e.scratch(columns) : Value();
   forTaskRows(e, [&](Value row) {
     Values starts;
     for (auto [index, table] : llvm::zip_equal(indices, core.tables))
       starts.push_back(e.mul(e.loadI32(index, row),
                              e.spec().operands[size_t(table)].rowStride));
-    e.forColumns(e.spec().result().columns, [&](Value column, Value mask) {
+    e.forColumns(columns, [&](Value column, Value mask) {
       Value sum;
       for (auto [table, start] : llvm::zip_equal(tables, starts)) {
         Value value =
             e.loadMasked(table, e.add(start, column), mask, e.vectorF32());
         sum = sum ? e.fadd(sum, value) : value;
       }
-      epilogue.finish(sum, row, column, mask);
+      if (core.reduce)
+        e.storeMasked(sum, sums, column, mask);
+      else
+        epilogue.finish(sum, row, column, mask);
     });
+    if (core.reduce) {
+      RowStatistics statistics(e, *core.reduce, sums, columns, columns);
+      e.store(statistics.measure(e.integer(0)).scale,
+              e.pointer(e.spec().resultIndex()), row);
+    }
   });
 }
 

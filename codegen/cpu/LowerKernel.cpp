@@ -20,7 +20,11 @@ int64_t scratchBytes(const KernelSpec &spec) {
     return 4 * (rows * keys + (rows + keys) * paddedToPanels(core->headSize) +
                 2 * rows);
   if (const auto *core = std::get_if<MatmulCore>(&spec.core))
-    return spec.prologue ? 4 * rows * core->depth : 0;
+    return 4 * rows *
+           ((spec.prologue ? core->depth : 0) + (spec.rowScale ? 1 : 0));
+  if (const auto *core = std::get_if<GatherCore>(&spec.core))
+    return core->reduce ? 4 * spec.operands[size_t(core->tables[0])].columns
+                        : 0;
   return 0;
 }
 
@@ -55,12 +59,16 @@ void chooseTile(KernelSpec &spec) {
                  },
                  [&](const AttentionCore &) { chooseAttentionTile(spec); },
                  [&](const NormCore &) { spec.tile = {16, 0}; },
+                 [&](const NormScaleCore &) { spec.tile = {64, 0}; },
                  [&](const GatherCore &) { spec.tile = {64, 0}; },
                  [&](const SegmentSubCore &) { spec.tile = {4096, 0}; },
                  [&](const auto &) { spec.tile = {64, 0}; },
              },
              spec.core);
-  if (spec.prologue || std::holds_alternative<NormCore>(spec.core))
+  const auto *gather = std::get_if<GatherCore>(&spec.core);
+  if (spec.prologue || spec.rowScale || (gather && gather->reduce) ||
+      std::holds_alternative<NormCore>(spec.core) ||
+      std::holds_alternative<NormScaleCore>(spec.core))
     spec.plan.statisticLanes = kLanes;
 }
 
@@ -71,6 +79,9 @@ Status lowerKernel(Emitter &e, llvm::StringRef name, const KernelSpec &spec) {
           ("the CPU generates no code for elements of type " +
            llvm::Twine(std::string(toString(operand.dtype))))
               .str());
+  if (const auto *core = std::get_if<AttentionCore>(&spec.core);
+      core && core->blockMap >= 0)
+    return invalidArgument("the CPU generates no code for block maps");
   if (scratchBytes(spec) > kScratchBytes)
     return invalidArgument("its rows or heads are too wide for the CPU");
   e.beginKernel(name, spec);
@@ -78,6 +89,7 @@ Status lowerKernel(Emitter &e, llvm::StringRef name, const KernelSpec &spec) {
                  [&](const MatmulCore &core) { lowerMatmul(e, core); },
                  [&](const AttentionCore &core) { lowerAttention(e, core); },
                  [&](const NormCore &core) { lowerNorm(e, core); },
+                 [&](const NormScaleCore &core) { lowerNormScale(e, core); },
                  [&](const GatherCore &core) { lowerGather(e, core); },
                  [&](const IdentityCore &core) { lowerIdentity(e, core); },
                  [&](const RotaryCore &core) { lowerRotary(e, core); },
@@ -100,54 +112,52 @@ void forTaskRows(Emitter &e, llvm::function_ref<void(Value)> body) {
 // Norm
 //===----------------------------------------------------------------------===//
 
-RowNorm::RowNorm(Emitter &e, const NormSpec &norm, int32_t operand,
-                 int64_t columns)
-    : e(e), norm(norm), columns(columns),
-      stride(e.spec().operands[size_t(operand)].rowStride),
-      x(e.pointer(operand)), gain(e.pointer(norm.gain)) {
-  if (norm.shift >= 0)
-    shift = e.pointer(norm.shift);
+Value RowStatistics::load(Value row, Value column, Value mask) {
+  return e.loadMasked(x, e.add(e.mul(row, stride), column), mask,
+                      e.vectorF32());
 }
 
-/// x - mean, zero where the mask is off so that sums may take it.
-Value RowNorm::centred(Value value, Value mean, Value mask) {
-  Value distance = e.fsub(value, mean);
-  return mask ? e.select(mask, distance, e.splat(0)) : distance;
-}
-
-RowNorm::Statistics RowNorm::measure(Value row) {
-  Value first = e.mul(row, stride);
+RowStatistics::Moments RowStatistics::measure(Value row) {
   auto sum = [&](llvm::function_ref<Value(Value, Value)> term) {
     Values lanes = e.forColumns(
         columns, {e.splat(0)}, [&](Value column, Value mask, Values carried) {
-          Value value =
-              e.loadMasked(x, e.add(first, column), mask, e.vectorF32());
+          Value value = load(row, column, mask);
           return Values{e.fadd(carried[0], term(value, mask))};
         });
     return e.sumLanes(lanes[0]);
   };
   Value count = e.real(double(columns));
-  Statistics statistics;
-  if (norm.form == NormForm::Layer)
-    statistics.mean = e.broadcast(
+  Moments moments;
+  if (spec.form == NormForm::Layer)
+    moments.mean = e.broadcast(
         e.fdiv(sum([](Value value, Value) { return value; }), count));
   Value squares = sum([&](Value value, Value mask) {
-    Value distance =
-        statistics.mean ? centred(value, statistics.mean, mask) : value;
-    return e.fmul(distance, distance);
+    if (moments.mean)
+      value = e.fsub(value, moments.mean);
+    // Lanes past the last column are zero, and must be so less the mean.
+    if (moments.mean && mask)
+      value = e.select(mask, value, e.splat(0));
+    return e.fmul(value, value);
   });
-  Value variance = e.fadd(e.fdiv(squares, count), e.real(norm.eps));
-  statistics.scale = e.broadcast(e.fdiv(e.real(1.0), e.sqrt(variance)));
-  return statistics;
+  Value variance = e.fadd(e.fdiv(squares, count), e.real(spec.eps));
+  moments.scale = e.fdiv(e.real(1.0), e.sqrt(variance));
+  return moments;
 }
 
-Value RowNorm::normalise(const Statistics &statistics, Value row, Value column,
-                         Value mask) {
-  Value value =
-      e.loadMasked(x, e.add(e.mul(row, stride), column), mask, e.vectorF32());
-  if (statistics.mean)
-    value = e.fsub(value, statistics.mean);
-  value = e.fmul(value, statistics.scale);
+RowNorm::RowNorm(Emitter &e, const NormSpec &norm, int32_t x, int64_t columns)
+    : e(e), statistics(e, {norm.form, norm.eps}, e.pointer(x),
+                       e.spec().operands[size_t(x)].rowStride, columns),
+      gain(e.pointer(norm.gain)) {
+  if (norm.shift >= 0)
+    shift = e.pointer(norm.shift);
+}
+
+Value RowNorm::normalise(const RowStatistics::Moments &moments, Value row,
+                         Value column, Value mask) {
+  Value value = statistics.load(row, column, mask);
+  if (moments.mean)
+    value = e.fsub(value, moments.mean);
+  value = e.fmul(value, e.broadcast(moments.scale));
   value = e.fmul(value, e.loadMasked(gain, column, mask, e.vectorF32()));
   if (shift)
     value = e.fadd(value, e.loadMasked(shift, column, mask, e.vectorF32()));
@@ -159,11 +169,21 @@ void lowerNorm(Emitter &e, const NormCore &core) {
   RowNorm norm(e, core.norm, core.x, columns);
   Epilogue epilogue(e);
   forTaskRows(e, [&](Value row) {
-    RowNorm::Statistics statistics = norm.measure(row);
+    RowStatistics::Moments moments = norm.measure(row);
     e.forColumns(columns, [&](Value column, Value mask) {
-      epilogue.finish(norm.normalise(statistics, row, column, mask), row,
-                      column, mask);
+      epilogue.finish(norm.normalise(moments, row, column, mask), row, column,
+                      mask);
     });
+  });
+}
+
+void lowerNormScale(Emitter &e, const NormScaleCore &core) {
+  const OperandSpec &x = e.spec().operands[size_t(core.x)];
+  RowStatistics statistics(e, core.scale, e.pointer(core.x), x.rowStride,
+                           x.columns);
+  Value result = e.pointer(e.spec().resultIndex());
+  forTaskRows(e, [&](Value row) {
+    e.store(statistics.measure(row).scale, result, row);
   });
 }
 

@@ -3,6 +3,8 @@
 
 #include "codegen/cpu/Emitter.h"
 
+#include <functional>
+
 namespace betz::cpu {
 
 /// Picks the tile and the reduction plan of a spec whose operands and core are
@@ -17,6 +19,7 @@ Status lowerKernel(Emitter &e, llvm::StringRef name, const KernelSpec &spec);
 void lowerMatmul(Emitter &e, const MatmulCore &core);
 void lowerAttention(Emitter &e, const AttentionCore &core);
 void lowerNorm(Emitter &e, const NormCore &core);
+void lowerNormScale(Emitter &e, const NormScaleCore &core);
 void lowerGather(Emitter &e, const GatherCore &core);
 void lowerIdentity(Emitter &e, const IdentityCore &core);
 void lowerRotary(Emitter &e, const RotaryCore &core);
@@ -30,6 +33,9 @@ void forTaskRows(Emitter &e, llvm::function_ref<void(Value)> body);
 class Epilogue {
 public:
   explicit Epilogue(Emitter &e);
+  /// Eight lanes of a row's own scale, for steps that take
+  /// KernelSpec::rowScale.
+  std::function<Value(Value row)> ownScale;
   /// `value` stands at (row, column); a mask limits what is read.
   Value apply(Value value, Value row, Value column, Value mask);
   /// Applies and stores into the result.
@@ -41,27 +47,39 @@ private:
   Value result;
 };
 
-/// Normalises row after row. Two passes: mean, then squared distance from it.
+/// Statistics of rows in memory. Two passes: mean, then squared distance from
+/// it.
+class RowStatistics {
+public:
+  RowStatistics(Emitter &e, RowScaleSpec scale, Value pointer, int64_t stride,
+                int64_t columns)
+      : e(e), spec(scale), x(pointer), stride(stride), columns(columns) {}
+  struct Moments {
+    Value mean;  // 8 lanes; null for RMS
+    Value scale; // f32: 1 / sqrt(variance + eps)
+  };
+  Moments measure(Value row);
+  Value load(Value row, Value column, Value mask);
+
+private:
+  Emitter &e;
+  RowScaleSpec spec;
+  Value x;
+  int64_t stride, columns;
+};
+
+/// Normalises row after row.
 class RowNorm {
 public:
   RowNorm(Emitter &e, const NormSpec &norm, int32_t x, int64_t columns);
-  /// The row's statistics.
-  struct Statistics {
-    Value mean;  // 8 lanes; null for RMS
-    Value scale; // 8 lanes: 1 / sqrt(variance + eps)
-  };
-  Statistics measure(Value row);
-  Value normalise(const Statistics &statistics, Value row, Value column,
-                  Value mask);
+  RowStatistics::Moments measure(Value row) { return statistics.measure(row); }
+  Value normalise(const RowStatistics::Moments &moments, Value row,
+                  Value column, Value mask);
 
 private:
-  Value centred(Value x, Value mean, Value mask);
-
   Emitter &e;
-  const NormSpec &norm;
-  int64_t columns;
-  int64_t stride;
-  Value x, gain, shift;
+  RowStatistics statistics;
+  Value gain, shift;
 };
 
 /// The register block: rows x 16 sums of products over `depth`, from A rows

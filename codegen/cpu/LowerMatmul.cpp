@@ -43,6 +43,8 @@ public:
       x = e.scratch(tile.rows * core.depth);
       xStride = core.depth;
     }
+    if (e.spec().rowScale)
+      scales = e.scratch(tile.rows);
   }
 
   void lower() {
@@ -68,6 +70,8 @@ private:
                  Value lastColumn) {
     if (norm)
       normaliseRows(firstRow, lastRow);
+    if (scales)
+      measureRows(firstRow, lastRow);
     Value end = e.sub(lastRow, e.integer(1));
     e.loop(firstColumn, lastColumn, kMicroColumns, [&](Value column) {
       e.loop(firstRow, lastRow, e.level().microRows, [&](Value row) {
@@ -81,13 +85,23 @@ private:
 
   void normaliseRows(Value firstRow, Value lastRow) {
     e.loop(firstRow, lastRow, 1, [&](Value row) {
-      RowNorm::Statistics statistics = norm->measure(row);
+      RowStatistics::Moments moments = norm->measure(row);
       Value start = rowStart(row, firstRow);
       e.forColumns(core.depth, [&](Value column, Value mask) {
-        e.storeMasked(norm->normalise(statistics, row, column, mask), x,
+        e.storeMasked(norm->normalise(moments, row, column, mask), x,
                       e.add(start, column), mask);
       });
     });
+  }
+
+  void measureRows(Value firstRow, Value lastRow) {
+    RowStatistics statistics(e, *e.spec().rowScale, x, xStride, core.depth);
+    e.loop(firstRow, lastRow, 1, [&](Value row) {
+      e.store(statistics.measure(row).scale, scales, e.sub(row, firstRow));
+    });
+    epilogue.ownScale = [this, firstRow](Value row) {
+      return e.broadcast(e.loadScalar(scales, e.sub(row, firstRow), e.f32()));
+    };
   }
 
   void lowerBlock(const Values &blockRows, Value firstRow, Value end,
@@ -137,7 +151,7 @@ private:
   const TileConfig &tile;
   Epilogue epilogue;
   std::optional<RowNorm> norm;
-  Value rows, x, weight;
+  Value rows, x, weight, scales;
   int64_t xStride;
 };
 

@@ -96,42 +96,59 @@ Result<Tensor> evaluateGatherSum(ir::GatherSumOp op, const Operands &operands) {
   return result;
 }
 
+/// What a norm subtracts from a row and divides it by.
+struct RowMoments {
+  double mean = 0, deviation = 1;
+};
+
+RowMoments measureRow(const double *row, int64_t columns, ir::NormKind kind,
+                      double eps) {
+  RowMoments moments;
+  if (kind == ir::NormKind::Layer) {
+    for (int64_t d = 0; d < columns; ++d)
+      moments.mean += row[d];
+    moments.mean /= columns;
+  }
+  double squares = 0;
+  for (int64_t d = 0; d < columns; ++d)
+    squares += (row[d] - moments.mean) * (row[d] - moments.mean);
+  moments.deviation = std::sqrt(squares / columns + eps);
+  return moments;
+}
+
 Tensor evaluateNorm(ir::NormOp op, const Operands &operands) {
   Tensor result = operands[op.getX()];
   const Tensor &gain = operands[op.getGain()];
   const Tensor *shift = op.getShift() ? &operands[op.getShift()] : nullptr;
-  const double eps = op.getEps().convertToDouble();
   const int64_t columns = result.columns();
   for (int64_t r = 0; r < result.rows(); ++r) {
     double *row = &result.real[r * columns];
-    double mean = 0;
-    if (op.getKind() == ir::NormKind::Layer) {
-      for (int64_t d = 0; d < columns; ++d)
-        mean += row[d];
-      mean /= columns;
-    }
-    double squares = 0;
+    RowMoments moments =
+        measureRow(row, columns, op.getKind(), op.getEps().convertToDouble());
     for (int64_t d = 0; d < columns; ++d)
-      squares += (row[d] - mean) * (row[d] - mean);
-    const double deviation = std::sqrt(squares / columns + eps);
-    for (int64_t d = 0; d < columns; ++d)
-      row[d] = (row[d] - mean) / deviation * gain.real[d] +
+      row[d] = (row[d] - moments.mean) / moments.deviation * gain.real[d] +
                (shift ? shift->real[d] : 0.0);
   }
   return result;
 }
 
-Tensor evaluatePackPanels(ir::PackPanelsOp op, const Operands &operands) {
-  const Tensor &weight = operands[op.getWeight()];
-  const int64_t rows = weight.shape[0], depth = weight.shape[1];
-  auto type = llvm::cast<mlir::RankedTensorType>(op.getResult().getType());
-  const int64_t panel = type.getDimSize(2);
-  Tensor result{type.getShape().vec(), {}, {}};
-  result.real.assign(type.getNumElements(), 0.0);
-  for (int64_t n = 0; n < rows; ++n)
-    for (int64_t k = 0; k < depth; ++k)
-      result.real[(n / panel * depth + k) * panel + n % panel] =
-          weight.real[n * depth + k];
+Tensor evaluateNormScale(ir::NormScaleOp op, const Operands &operands) {
+  const Tensor &x = operands[op.getX()];
+  Tensor result{x.shape, {}, {}};
+  result.shape.back() = 1;
+  for (int64_t r = 0; r < x.rows(); ++r)
+    result.real.push_back(1 / measureRow(&x.real[r * x.columns()], x.columns(),
+                                         op.getKind(),
+                                         op.getEps().convertToDouble())
+                                  .deviation);
+  return result;
+}
+
+Tensor evaluateScaleRows(ir::ScaleRowsOp op, const Operands &operands) {
+  Tensor result = operands[op.getX()];
+  const Tensor &scale = operands[op.getScale()];
+  for (size_t i = 0; i < result.real.size(); ++i)
+    result.real[i] *= scale.real[i / size_t(result.columns())];
   return result;
 }
 
@@ -259,10 +276,16 @@ Result<Tensor> evaluateOp(mlir::Operation *op, const Operands &operands) {
       .Case([&](ir::SegmentSubOp o) { return evaluateSegmentSub(o, operands); })
       .Case([&](ir::GatherSumOp o) { return evaluateGatherSum(o, operands); })
       .Case([&](ir::NormOp o) -> R { return evaluateNorm(o, operands); })
-      .Case([&](ir::MatmulOp o) -> R { return evaluateMatmul(o, operands); })
-      .Case([&](ir::PackPanelsOp o) -> R {
-        return evaluatePackPanels(o, operands);
+      .Case([&](ir::NormScaleOp o) -> R {
+        return evaluateNormScale(o, operands);
       })
+      .Case([&](ir::ScaleRowsOp o) -> R {
+        return evaluateScaleRows(o, operands);
+      })
+      .Case([&](ir::MatmulOp o) -> R { return evaluateMatmul(o, operands); })
+      .Case<ir::PackPanelsOp, ir::FillOp, ir::SubtractMeanOp, ir::TransposeOp,
+            ir::ConcatOp, ir::ExpandHeadsOp>(
+          [&](auto o) -> R { return evaluateWeightOp(o, operands); })
       .Case([&](ir::AttentionOp o) { return evaluateAttention(o, operands); })
       .Case([&](ir::RotaryOp o) -> R { return evaluateRotary(o, operands); })
       .Case([&](ir::ReachBoundsOp o) -> R { return evaluateReachBounds(o); })

@@ -31,6 +31,12 @@ private:
 Result<Tensor> evaluateOp(mlir::Operation *op, const Operands &operands);
 
 Tensor evaluateMatmul(ir::MatmulOp op, const Operands &operands);
+Tensor evaluateWeightOp(ir::PackPanelsOp op, const Operands &operands);
+Tensor evaluateWeightOp(ir::FillOp op, const Operands &operands);
+Tensor evaluateWeightOp(ir::SubtractMeanOp op, const Operands &operands);
+Tensor evaluateWeightOp(ir::TransposeOp op, const Operands &operands);
+Tensor evaluateWeightOp(ir::ConcatOp op, const Operands &operands);
+Tensor evaluateWeightOp(ir::ExpandHeadsOp op, const Operands &operands);
 Result<Tensor> evaluateAttention(ir::AttentionOp op, const Operands &operands);
 
 /// Row splits of `elements` rows start at 0, never fall and end at `elements`.

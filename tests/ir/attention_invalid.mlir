@@ -289,7 +289,7 @@ func.func @c4_apart(%q: tensor<24x64xf32>,
   // expected-error @+1 {{(C4) key_time and bounds come together}}
   %o = "betz.attention"(%q, %k, %k, %s, %t)
       <{heads = 4 : i64, kv_heads = 4 : i64, scale = 0.25 : f64,
-        operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0>}>
+        operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0>}>
       : (tensor<24x64xf32>, tensor<?x64xf32, #betz.rows<"events">>,
          tensor<?x64xf32, #betz.rows<"events">>,
          tensor<?xi32, #betz.rows<"batch" + 1>>,

@@ -36,7 +36,8 @@ COMPILER_USES = {
     "betz_passes": ["betz_ir"],
     "betz_frontend": ["betz_ir"],
     "betz_codegen_cpu": ["betz_passes", "betz_codegen_common"],
-    "betz_compiler": ["betz_passes", "betz_codegen_common",
+    # @prepare runs in the f64 interpreter when a program is compiled.
+    "betz_compiler": ["betz_passes", "betz_reference", "betz_codegen_common",
                       "betz_codegen_cpu"],
     "betz_compiler_commands": ["betz_command_line", "betz_compiler",
                                "betz_frontend", "betz_reference",
