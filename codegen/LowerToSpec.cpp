@@ -187,11 +187,15 @@ private:
     EpilogueStep step{*kind, -1};
     if (describe(*kind).operands == 2) {
       Value other = op->getOperand(op->getOperand(0) == current ? 1 : 0);
+      step.operand = number(other);
       bool ownScale = llvm::isa<ScaleRowsOp>(op) &&
                       other.getDefiningOp<NormScaleOp>() &&
                       result.spec.rowScale;
-      step.operand = number(other);
       if (step.operand < 0 && !ownScale)
+        return unsupported(op);
+      if (llvm::isa<ScaleRowsOp>(op) &&
+          (other == op->getOperand(0) ||
+           (step.operand >= 0 && !isDense(step.operand))))
         return unsupported(op);
     }
     result.spec.epilogue.push_back(step);
@@ -243,9 +247,9 @@ private:
     MatmulCore core;
     Value x = matmul.getX();
     if (normalised) {
-      auto norm = normalised.getDefiningOp<NormOp>();
       auto scale = normalised.getDefiningOp<NormScaleOp>();
-      if (scale ? scale.getX() != x : x != normalised || !norm)
+      auto norm = normalised.getDefiningOp<NormOp>();
+      if (scale ? scale.getX() != x : !norm || x != normalised)
         return unsupported(matmul);
       if (norm)
         x = norm.getX();

@@ -278,6 +278,7 @@ struct NumberCheck {
          {core.rowSplits, core.keyTime, core.bounds, core.blockMap})
       optional(operand);
     wrong |= (core.keyTime < 0) != (core.bounds < 0);
+    wrong |= core.blockMap >= 0 && core.mapBlock < 1;
     symbol(core.batchSymbol);
     wrong |= core.batchSymbol < 0;
   }
@@ -334,12 +335,14 @@ Status checkNumbers(const KernelSpec &spec) {
   if (spec.prologue)
     check(*spec.prologue);
   for (const EpilogueStep &step : spec.epilogue)
-    if (step.kind == EpilogueStep::Kind::ScaleRows && spec.rowScale)
+    if (spec.rowScale && step.kind == EpilogueStep::Kind::ScaleRows)
       check.optional(step.operand);
     else if (describe(step.kind).operands == 2)
       check.required(step.operand);
     else
       check.wrong |= step.operand != -1;
+  check.wrong |=
+      spec.rowScale && !std::holds_alternative<MatmulCore>(spec.core);
   return check.wrong ? dataLoss("an operand or symbol number is out of range")
                      : Status::ok();
 }

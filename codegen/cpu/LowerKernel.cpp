@@ -20,7 +20,11 @@ int64_t scratchBytes(const KernelSpec &spec) {
     return 4 * (rows * keys + (rows + keys) * paddedToPanels(core->headSize) +
                 2 * rows);
   if (const auto *core = std::get_if<MatmulCore>(&spec.core))
-    return spec.prologue ? 4 * rows * core->depth : 0;
+    return 4 * rows *
+           ((spec.prologue ? core->depth : 0) + (spec.rowScale ? 1 : 0));
+  if (const auto *core = std::get_if<GatherCore>(&spec.core))
+    return core->reduce ? 4 * spec.operands[size_t(core->tables[0])].columns
+                        : 0;
   return 0;
 }
 
@@ -75,6 +79,9 @@ Status lowerKernel(Emitter &e, llvm::StringRef name, const KernelSpec &spec) {
           ("the CPU generates no code for elements of type " +
            llvm::Twine(std::string(toString(operand.dtype))))
               .str());
+  if (const auto *core = std::get_if<AttentionCore>(&spec.core);
+      core && core->blockMap >= 0)
+    return invalidArgument("the CPU generates no code for block maps");
   if (scratchBytes(spec) > kScratchBytes)
     return invalidArgument("its rows or heads are too wide for the CPU");
   e.beginKernel(name, spec);

@@ -28,8 +28,10 @@ public:
     spec.core = makeCore(core);
     if (number(0, 1))
       spec.prologue = norm();
+    if (core == 0 && number(0, 1))
+      spec.rowScale = rowScale();
     for (int64_t i = number(0, 3); i > 0; --i) {
-      auto kind = EpilogueStep::Kind(number(0, 2));
+      auto kind = EpilogueStep::Kind(number(0, 3));
       spec.epilogue.push_back(
           {kind, describe(kind).operands == 2 ? operand() : -1});
     }
@@ -55,6 +57,7 @@ private:
   NormSpec norm() {
     return {NormForm(number(0, 1)), real(), operand(), optional()};
   }
+  RowScaleSpec rowScale() { return {NormForm(number(0, 1)), real()}; }
   Core makeCore(size_t core) {
     switch (core) {
     case 0:
@@ -73,6 +76,10 @@ private:
       attention.causal = number(0, 1);
       attention.scale = real();
       attention.batchSymbol = int32_t(number(0, 1));
+      attention.blockMap = optional();
+      attention.mapBlock = 64 * number(1, 3);
+      attention.mapColumns = number(1, 9);
+      attention.sparsity = SparsityRule(number(0, 4));
       return attention;
     }
     case 2:
@@ -83,6 +90,8 @@ private:
         gather.indices.push_back(operand());
         gather.tables.push_back(operand());
       }
+      if (number(0, 1))
+        gather.reduce = rowScale();
       return gather;
     }
     case 4:
@@ -90,8 +99,10 @@ private:
     case 5:
       return RotaryCore{operand(), optional(), number(1, 16), number(1, 512),
                         real(),    real(),     real(),        real()};
-    default:
+    case 6:
       return SegmentSubCore{operand(), operand(), operand()};
+    default:
+      return NormScaleCore{operand(), rowScale()};
     }
   }
 
@@ -160,9 +171,9 @@ TEST_P(KernelSpecTest, NamesWhatIsMissingOrMistyped) {
 /// Every number that code generators index with.
 TEST_P(KernelSpecTest, RejectsNumbersOutOfRange) {
   const std::set<std::string> kOperands = {
-      "x",          "weight",   "q",      "k",       "v",
-      "row_splits", "key_time", "bounds", "gain",    "shift",
-      "position",   "values",   "base",   "indices", "tables"};
+      "x",        "weight",  "q",      "k",        "v",        "row_splits",
+      "key_time", "bounds",  "gain",   "shift",    "position", "values",
+      "base",     "indices", "tables", "block_map"};
   KernelSpec spec = maker.make(GetParam());
   spec.prologue.emplace(NormSpec{NormForm::Layer, 1, 0, 0});
   spec.epilogue = {{EpilogueStep::Kind::Add, 0}};
@@ -206,8 +217,8 @@ TEST_P(KernelSpecTest, EqualSpecsShareOneIdentifier) {
 
 const char *coreName(const testing::TestParamInfo<size_t> &info) {
   static constexpr const char *names[kCores] = {
-      "Matmul",   "Attention", "Norm",      "Gather",
-      "Identity", "Rotary",    "SegmentSub"};
+      "Matmul",   "Attention", "Norm",       "Gather",
+      "Identity", "Rotary",    "SegmentSub", "NormScale"};
   return names[info.param];
 }
 
@@ -304,13 +315,32 @@ TEST(KernelSpecValues, GatherReadsRowsAndNotTables) {
                    operand(kPerEvent, 1, DType::I32),
                    operand(Dim::constant(512), 33),
                    operand(Dim::constant(8), 33), operand(kPerEvent, 33)};
-  spec.core = GatherCore{{0, 1}, {2, 3}, std::nullopt};
+  spec.core = GatherCore{{0, 1}, {2, 3}, {}};
   spec.tile = {64, 0};
   EXPECT_EQ(familyName(spec), "gather");
   EXPECT_EQ(taskSpace(spec).count(kExtents), 2);
   KernelWork work = estimateWork(spec, kExtents);
   EXPECT_EQ(work.flops, kEvents * 33.0);
   EXPECT_EQ(work.bytes, 4.0 * (2 * kEvents + 3 * kEvents * 33));
+}
+
+TEST(KernelSpecValues, RowScales) {
+  KernelSpec spec = matmulSpec();
+  spec.rowScale = RowScaleSpec{};
+  EXPECT_EQ(estimateWork(spec, kExtents).flops,
+            2.0 * 72 * 192 * 64 + 2.0 * 72 * 64);
+  EXPECT_TRUE(codeName(spec).starts_with("scaled_matmul_f32_"));
+
+  // A gather that gives one factor a row still reads whole rows of its tables.
+  spec = {};
+  spec.symbols = {"batch", "events"};
+  spec.operands = {operand(kPerEvent, 1, DType::I32),
+                   operand(Dim::constant(512), 33), operand(kPerEvent, 1)};
+  spec.core = GatherCore{{0}, {1}, RowScaleSpec{}};
+  spec.tile = {64, 0};
+  KernelWork work = estimateWork(spec, kExtents);
+  EXPECT_EQ(work.flops, kEvents * 33.0 * 2);
+  EXPECT_EQ(work.bytes, 4.0 * (kEvents + kEvents * 33 + kEvents));
 }
 
 TEST(KernelSpecValues, NothingToDo) {

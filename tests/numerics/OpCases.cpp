@@ -335,13 +335,6 @@ Value addOf(CaseBuilder &b, const Value &x, const Value &y) {
   return b.op(fmt::format("add {}, {}", x.name, y.name), {x, y}, x.type);
 }
 
-/// Rows that hardly fit a kernel's scratch memory, or do not.
-OpCase wideRowsCase(CaseBuilder &b, int64_t columns) {
-  const Rows rows{"batch", 7};
-  Value x = normOf(b, b.input("x", rows, {columns}), "gain", columns);
-  return b.finish({matmulOf(b, x, "w", 5, columns, floats(rows, {5}))});
-}
-
 OpCase mlpCase(CaseBuilder &b, int64_t batch, int64_t length, int64_t columns) {
   const Rows rows{"batch", batch};
   const int64_t hidden = 4 * columns;
