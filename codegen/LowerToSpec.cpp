@@ -276,7 +276,8 @@ private:
     core.rowSplits = number(op.getRowSplits());
     core.keyTime = number(op.getKeyTime());
     core.bounds = number(op.getBounds());
-    if (core.bounds >= 0 && !isDense(core.bounds))
+    if ((core.bounds >= 0 && !isDense(core.bounds)) ||
+        (op.getBlockMap() && !isDense(number(op.getBlockMap()))))
       return invalidArgument("a slice in the place of bounds");
     core.heads = int64_t(op.getHeads());
     core.kvHeads = int64_t(op.getKvHeads());

@@ -27,6 +27,7 @@ struct IsaLevel {
   const char *llvmCpu; // LLVM's -mcpu
   bool fma;            // fused multiply-add in hardware
   int64_t microRows;   // rows of the matmul register block
+  int64_t microLanes;  // lanes of its vectors
 };
 
 /// Levels in the order in which a runtime prefers them.
@@ -52,13 +53,13 @@ public:
   // Constants and types.
   Value integer(int64_t value);
   Value real(double value);
-  Value splat(double value);
+  Value splat(double value, int64_t lanes = kLanes);
   Value splatInteger(int64_t value); // 8 x i32
   Value splatDouble(double value);   // 8 x f64
   /// Lanes below `count` (a constant).
-  Value laneMask(int64_t count);
+  Value laneMask(int64_t count, int64_t lanes = kLanes);
   mlir::Type f32() { return builder.getF32Type(); }
-  mlir::VectorType vectorType(mlir::Type element);
+  mlir::VectorType vectorType(mlir::Type element, int64_t lanes = kLanes);
   mlir::VectorType vectorF32() { return vectorType(builder.getF32Type()); }
   mlir::VectorType vectorI32() { return vectorType(builder.getI32Type()); }
 
@@ -71,6 +72,7 @@ public:
   Value divide(Value a, int64_t b);
   Value remainder(Value a, int64_t b);
   Value minimum(Value a, Value b);
+  Value maximum(Value a, Value b);
   Value less(Value a, Value b);
   Value lessEqual(Value a, Value b);
 
@@ -86,12 +88,15 @@ public:
   Value select(Value condition, Value a, Value b);
   Value sqrt(Value x);
   Value round(Value x); // to nearest, ties to even
-  Value broadcast(Value scalar);
+  Value broadcast(Value scalar, int64_t lanes = kLanes);
+  /// A wider vector as vectors of kLanes.
+  Values split(Value wide);
   Value broadcastInteger(Value i64);
   /// Sum or maximum of the lanes, always in the same tree order.
   Value sumLanes(Value vector);
   Value maxLanes(Value vector);
   Value bitAnd(Value a, Value b);
+  Value bitOr(Value a, Value b);
 
   // Memory. Indices count elements.
   Value pointer(int32_t operand); // its base plus its constant offset

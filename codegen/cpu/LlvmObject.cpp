@@ -115,8 +115,13 @@ Result<std::vector<std::byte>> compileToObject(mlir::ModuleOp module,
   llvmModule->setTargetTriple(kTriple);
   llvmModule->setDataLayout(machine->createDataLayout());
   for (llvm::Function &function : *llvmModule)
-    if (!function.isDeclaration())
+    if (!function.isDeclaration()) {
       function.addFnAttr("target-cpu", isa.llvmCpu);
+      // Without these LLVM halves 512-bit vectors on CPUs that it tunes for.
+      std::string bits = std::to_string(isa.microLanes * 32);
+      function.addFnAttr("min-legal-vector-width", bits);
+      function.addFnAttr("prefer-vector-width", bits);
+    }
   optimise(*llvmModule, *machine);
 
   llvm::SmallVector<char, 0> object;

@@ -41,6 +41,8 @@ public:
       keyTime = e.pointer(core.keyTime);
       bounds = e.pointer(core.bounds);
     }
+    if (core.blockMap >= 0)
+      blockMap = e.pointer(core.blockMap);
   }
 
   void lower() {
@@ -64,24 +66,100 @@ private:
   void lowerTask() {
     setKeyRange();
     clearSums();
+    if (skips(SparsityRule::TimeBounds))
+      setTimeRange();
     e.loop(firstKey, endKey, keyBlock, [&](Value key) {
       Value count = e.minimum(e.sub(endKey, key), e.integer(keyBlock));
-      packKeys(key);
-      forQueryBlocks([&](const Values &queries) { scoreBlock(queries); });
-      e.loop(firstQuery, endQuery, 1,
-             [&](Value query) { softmaxRow(query, key, count); });
-      auto addAll = [&] {
-        forQueryBlocks(
-            [&](const Values &queries) { addValues(queries, key, count); });
-      };
-      if (!keyTime && !core.causal)
-        return addAll();
-      e.when(valuesAreFinite(key, count), addAll, [&] {
-        e.loop(firstQuery, endQuery, 1,
-               [&](Value query) { addSeenValues(query, key, count); });
-      });
+      Value seen = blockIsSeen(key, count);
+      if (!seen)
+        return lowerKeyBlock(key, count);
+      e.when(seen, [&] { lowerKeyBlock(key, count); });
     });
     e.loop(firstQuery, endQuery, 1, [&](Value query) { storeRow(query); });
+  }
+
+  void lowerKeyBlock(Value key, Value count) {
+    packKeys(key);
+    forQueryBlocks([&](const Values &queries) { scoreBlock(queries); });
+    e.loop(firstQuery, endQuery, 1,
+           [&](Value query) { softmaxRow(query, key, count); });
+    auto addAll = [&] {
+      forQueryBlocks(
+          [&](const Values &queries) { addValues(queries, key, count); });
+    };
+    if (!keyTime && !core.causal && !blockMap)
+      return addAll();
+    e.when(valuesAreFinite(key, count), addAll, [&] {
+      e.loop(firstQuery, endQuery, 1,
+             [&](Value query) { addSeenValues(query, key, count); });
+    });
+  }
+
+  /// Whether blocks are skipped by `rule`; a later rule includes it.
+  bool skips(SparsityRule rule) const {
+    bool applies = rule == SparsityRule::TimeBounds ? core.keyTime >= 0
+                   : rule == SparsityRule::Causal   ? core.causal
+                                                    : core.blockMap >= 0;
+    return applies && core.sparsity >= rule;
+  }
+
+  /// The earliest and latest time that any query of the task sees.
+  void setTimeRange() {
+    Values range{e.integer(std::numeric_limits<int32_t>::max()),
+                 e.integer(std::numeric_limits<int32_t>::min())};
+    range = e.loop(
+        firstQuery, endQuery, 1, range, [&](Value query, Values carried) {
+          Value at = e.mul(query, 2);
+          return Values{e.minimum(carried[0], e.loadI32(bounds, at)),
+                        e.maximum(carried[1], e.loadI32(bounds, e.add(at, 1)))};
+        });
+    earliest = range[0];
+    latest = range[1];
+  }
+
+  /// False for a block that no query of the task sees; null where no rule
+  /// skips blocks.
+  Value blockIsSeen(Value key, Value count) {
+    Value seen;
+    auto require = [&](Value condition) {
+      seen = seen ? e.bitAnd(seen, condition) : condition;
+    };
+    if (skips(SparsityRule::TimeBounds)) {
+      Values range{e.integer(std::numeric_limits<int32_t>::max()),
+                   e.integer(std::numeric_limits<int32_t>::min())};
+      range =
+          e.loop(e.integer(0), count, 1, range, [&](Value i, Values carried) {
+            Value time = e.loadI32(keyTime, e.add(key, i));
+            return Values{e.minimum(carried[0], time),
+                          e.maximum(carried[1], time)};
+          });
+      require(e.lessEqual(range[0], latest));
+      require(e.lessEqual(earliest, range[1]));
+    }
+    Value index = e.sub(key, firstKey);
+    if (skips(SparsityRule::Causal))
+      require(e.less(index, e.add(endQuery, core.keys - core.queries)));
+    if (skips(SparsityRule::BlockMap)) {
+      // A task's queries lie in at most two rows of the map.
+      Value last = e.sub(endQuery, e.integer(1));
+      Value any = e.bitOr(mapEntry(firstQuery, index), mapEntry(last, index));
+      require(e.less(e.integer(0), any));
+    }
+    return seen;
+  }
+
+  /// One where the map lets `query` see the key `index` of its batch element,
+  /// else zero. A key block lies in one column of the map.
+  Value mapEntry(Value query, Value index) {
+    Value column = e.divide(index, core.mapBlock);
+    Value inside = e.minimum(column, e.integer(core.mapColumns - 1));
+    Value row = e.divide(query, core.mapBlock);
+    Value entry =
+        e.loadI32(blockMap, e.add(e.mul(row, core.mapColumns), inside));
+    Value isSet =
+        e.bitAnd(compare(mlir::arith::CmpIPredicate::ne, entry, e.integer(0)),
+                 e.less(column, e.integer(core.mapColumns)));
+    return e.select(isSet, e.integer(1), e.integer(0));
   }
 
   void setKeyRange() {
@@ -178,22 +256,23 @@ private:
   }
 
   void scoreBlock(const Values &queries) {
+    int64_t lanes = e.level().microLanes;
     MicroBlock block;
     block.a = q;
     for (Value query : queries)
       block.aRows.push_back(queryStart(query));
     block.b = keys;
     block.bStride = kMicroColumns;
-    block.bMasks.assign(kMicroColumns / kLanes, Value());
+    block.bMasks.assign(kMicroColumns / lanes, Value());
     e.loop(e.integer(0), e.integer(keyBlock), kMicroColumns, [&](Value key) {
       block.bBase = e.mul(key, paddedHead);
-      Values products(queries.size() * block.bMasks.size(), e.splat(0));
+      Values products(queries.size() * block.bMasks.size(), e.splat(0, lanes));
       products = emitMicroBlock(e, block, e.integer(core.headSize), products);
       size_t next = 0;
       for (Value query : queries) {
         Value start = e.add(local(query, keyBlock), key);
         for (size_t j = 0; j < block.bMasks.size(); ++j)
-          e.store(products[next++], scores, e.add(start, int64_t(j) * kLanes));
+          e.store(products[next++], scores, e.add(start, int64_t(j) * lanes));
       }
     });
   }
@@ -207,8 +286,8 @@ private:
     Value inside = compare(mlir::arith::CmpIPredicate::slt, lanes,
                            e.broadcastInteger(e.sub(count, offset)));
     if (keyTime) {
-      Value time = e.loadMasked(keyTime, e.add(e.add(key, offset), 0), inside,
-                                e.vectorI32());
+      Value time =
+          e.loadMasked(keyTime, e.add(key, offset), inside, e.vectorI32());
       Value bound = e.mul(query, 2);
       Value low = e.broadcastInteger(e.loadI32(bounds, bound));
       Value high = e.broadcastInteger(e.loadI32(bounds, e.add(bound, 1)));
@@ -223,6 +302,12 @@ private:
       Value limit = e.sub(e.add(query, core.keys - core.queries), index);
       inside = e.bitAnd(inside, compare(mlir::arith::CmpIPredicate::sle, lanes,
                                         e.broadcastInteger(limit)));
+    }
+    if (blockMap) {
+      Value entry = mapEntry(query, e.sub(key, firstKey));
+      inside = e.bitAnd(inside,
+                        compare(mlir::arith::CmpIPredicate::ne,
+                                e.broadcastInteger(entry), e.splatInteger(0)));
     }
     return inside;
   }
@@ -286,7 +371,8 @@ private:
     block.bStride = operand(core.v).rowStride;
     Value start = valueStart(key);
     int64_t whole = core.headSize / kMicroColumns * kMicroColumns;
-    block.bMasks.assign(kMicroColumns / kLanes, Value());
+    int64_t lanes = e.level().microLanes;
+    block.bMasks.assign(kMicroColumns / lanes, Value());
     e.loop(e.integer(0), e.integer(whole), kMicroColumns, [&](Value column) {
       block.bBase = e.add(start, column);
       addValueBlock(block, queries, column, count);
@@ -295,21 +381,23 @@ private:
       return;
     block.bBase = e.add(start, whole);
     block.bMasks.clear();
-    for (int64_t left = core.headSize - whole; left > 0; left -= kLanes)
-      block.bMasks.push_back(left < kLanes ? e.laneMask(left) : Value());
+    for (int64_t left = core.headSize - whole; left > 0; left -= lanes)
+      block.bMasks.push_back(left < lanes ? e.laneMask(left, lanes) : Value());
     addValueBlock(block, queries, e.integer(whole), count);
   }
 
   void addValueBlock(const MicroBlock &block, const Values &queries,
                      Value column, Value count) {
+    int64_t lanes = e.level().microLanes;
+    mlir::VectorType type = e.vectorType(e.f32(), lanes);
     auto index = [&](Value query, size_t group) {
       return e.add(e.add(local(query, paddedHead), column),
-                   int64_t(group) * kLanes);
+                   int64_t(group) * lanes);
     };
     Values accumulated;
     for (Value query : queries)
       for (size_t j = 0; j < block.bMasks.size(); ++j)
-        accumulated.push_back(e.load(sums, index(query, j)));
+        accumulated.push_back(e.load(sums, index(query, j), type));
     accumulated = emitMicroBlock(e, block, count, accumulated);
     size_t next = 0;
     for (Value query : queries)
@@ -385,9 +473,10 @@ private:
   int64_t rows, keyBlock, paddedHead;
   Epilogue epilogue;
   Value q, k, v, scores, keys, sums, maxima, totals;
-  Value splits, keyTime, bounds;
+  Value splits, keyTime, bounds, blockMap;
   // Of the current task.
   Value head, batch, firstQuery, endQuery, firstKey, endKey, kvColumn, qColumn;
+  Value earliest, latest;
 };
 
 } // namespace

@@ -13,15 +13,18 @@ namespace betz::cpu {
 
 Values emitMicroBlock(Emitter &e, const MicroBlock &block, Value depth,
                       Values initial) {
+  int64_t lanes = e.level().microLanes;
+  mlir::VectorType type = e.vectorType(e.f32(), lanes);
   return e.loop(e.integer(0), depth, 1, initial, [&](Value k, Values sums) {
     Value row = e.add(block.bBase, e.mul(k, block.bStride));
     Values b;
     for (auto [group, mask] : llvm::enumerate(block.bMasks))
-      b.push_back(e.loadMasked(block.b, e.add(row, int64_t(group) * kLanes),
-                               mask, e.vectorF32()));
+      b.push_back(e.loadMasked(block.b, e.add(row, int64_t(group) * lanes),
+                               mask, type));
     Values next;
     for (auto [i, first] : llvm::enumerate(block.aRows)) {
-      Value a = e.broadcast(e.loadScalar(block.a, e.add(first, k), e.f32()));
+      Value a =
+          e.broadcast(e.loadScalar(block.a, e.add(first, k), e.f32()), lanes);
       for (auto [j, column] : llvm::enumerate(b))
         next.push_back(e.fma(a, column, sums[i * b.size() + j]));
     }
@@ -113,13 +116,15 @@ private:
     block.b = weight;
     block.bBase = e.mul(e.divide(column, core.panel), core.depth * core.panel);
     block.bStride = core.panel;
-    block.bMasks.assign(kMicroColumns / kLanes, Value());
-    Values sums(blockRows.size() * block.bMasks.size(), e.splat(0));
+    int64_t lanes = e.level().microLanes;
+    block.bMasks.assign(kMicroColumns / lanes, Value());
+    Values sums(blockRows.size() * block.bMasks.size(), e.splat(0, lanes));
     sums = emitMicroBlock(e, block, e.integer(core.depth), sums);
     for (auto [i, row] : llvm::enumerate(blockRows))
       e.when(e.lessEqual(row, end), [&, i = i, row = row] {
-        Values rowSums(sums.begin() + i * block.bMasks.size(),
-                       sums.begin() + (i + 1) * block.bMasks.size());
+        Values rowSums;
+        for (size_t j = 0; j < block.bMasks.size(); ++j)
+          rowSums.append(e.split(sums[i * block.bMasks.size() + j]));
         storeRow(rowSums, row, column);
       });
   }

@@ -28,6 +28,8 @@ public:
   Result<Tensor> run();
 
 private:
+  /// Of the `key`-th key of a batch element, which lies in row `row`.
+  bool isVisible(int64_t query, int64_t key, int64_t row);
   void collectVisible(int64_t batch, int64_t query);
   void attend(int64_t batch, int64_t query, int64_t head, double *result);
 
@@ -35,6 +37,7 @@ private:
   const Tensor &q, &k, &v;
   /// Null unless the keys are ragged, or narrowed by time.
   const Tensor *splits, *keyTime, *bounds;
+  const Tensor *blockMap;
   int64_t batches, queries, heads, kvHeads, headSize;
 
   /// Rows of k and v that the current query sees, and their scores.
@@ -48,24 +51,32 @@ Attention::Attention(ir::AttentionOp op, const Operands &operands)
       splits(op.getRowSplits() ? &operands[op.getRowSplits()] : nullptr),
       keyTime(op.getKeyTime() ? &operands[op.getKeyTime()] : nullptr),
       bounds(op.getBounds() ? &operands[op.getBounds()] : nullptr),
+      blockMap(op.getBlockMap() ? &operands[op.getBlockMap()] : nullptr),
       batches(splits ? splits->shape[0] - 1 : k.shape[0]),
       queries(q.shape[q.shape.size() - 2]), heads(op.getHeads()),
       kvHeads(op.getKvHeads()), headSize(q.columns() / heads) {}
 
+bool Attention::isVisible(int64_t query, int64_t key, int64_t row) {
+  if (keyTime && (keyTime->integer[row] < bounds->integer[query * 2] ||
+                  keyTime->integer[row] > bounds->integer[query * 2 + 1]))
+    return false;
+  if (op.getCausal() && key > query + k.shape[1] - queries)
+    return false;
+  if (!blockMap)
+    return true;
+  const int64_t block = int64_t(*op.getMapBlock());
+  const int64_t columns = blockMap->columns(), column = key / block;
+  return column < columns &&
+         blockMap->integer[query / block * columns + column] != 0;
+}
+
 void Attention::collectVisible(int64_t batch, int64_t query) {
   visible.clear();
-  if (!splits) {
-    const int64_t keys = k.shape[1];
-    const int64_t seen =
-        op.getCausal() ? std::min(keys, query + keys - queries + 1) : keys;
-    for (int64_t j = 0; j < seen; ++j)
-      visible.push_back(batch * keys + j);
-    return;
-  }
-  for (int64_t e = splits->integer[batch]; e < splits->integer[batch + 1]; ++e)
-    if (!keyTime || (bounds->integer[query * 2] <= keyTime->integer[e] &&
-                     keyTime->integer[e] <= bounds->integer[query * 2 + 1]))
-      visible.push_back(e);
+  const int64_t first = splits ? splits->integer[batch] : batch * k.shape[1];
+  const int64_t end = splits ? splits->integer[batch + 1] : first + k.shape[1];
+  for (int64_t row = first; row < end; ++row)
+    if (isVisible(query, row - first, row))
+      visible.push_back(row);
 }
 
 void Attention::attend(int64_t batch, int64_t query, int64_t head,

@@ -9,7 +9,7 @@ namespace betz {
 struct Environment {
   /// BETZ_LOG=error|warning|info|debug: what stderr shows (default warning).
   std::string logLevel;
-  /// BETZ_CPU_ISA=avx2|scalar: the highest level that CPU code may use.
+  /// BETZ_CPU_ISA=avx512|avx2|scalar: the highest level that CPU code may use.
   std::string cpuIsa;
   /// BETZ_LINKER: the program that links CPU code (default ld.lld, else ld).
   std::string linker;

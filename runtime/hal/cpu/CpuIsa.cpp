@@ -13,10 +13,8 @@ struct Level {
 
 /// Best first.
 constexpr Level kLevels[] = {
-    {"avx2",
-     [] {
-       return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-     }},
+    {"avx512", [] { return bool(__builtin_cpu_supports("x86-64-v4")); }},
+    {"avx2", [] { return bool(__builtin_cpu_supports("x86-64-v3")); }},
     {"scalar", [] { return true; }},
 };
 
@@ -32,7 +30,7 @@ Result<std::vector<std::string_view>> usableCpuIsas(std::string_view limit) {
   }
   if (!allowed)
     return invalidArgument(fmt::format(
-        "BETZ_CPU_ISA is \"{}\"; use avx2 or scalar, or leave it unset",
+        "BETZ_CPU_ISA is \"{}\"; use avx512, avx2 or scalar, or leave it unset",
         limit));
   return usable;
 }
