@@ -100,7 +100,7 @@ def Betz_NormOp : Betz_Op<"norm", [Pure]> {
       F64Attr:$eps);
   let results = (outs Betz_FloatTensor:$result);
   let assemblyFormat = [{
-    $kind $x `,` $gain (`,` $shift^)? attr-dict
+    `` $kind $x `,` $gain (`,` $shift^)? attr-dict
     `:` functional-type(operands, results)
   }];
   let hasVerifier = 1;
@@ -126,7 +126,7 @@ def Betz_NormScaleOp : Betz_Op<"norm_scale", [Pure]> {
       F64Attr:$eps);
   let results = (outs Betz_FloatTensor:$result);
   let assemblyFormat =
-      "$kind $x attr-dict `:` functional-type(operands, results)";
+      "`` $kind $x attr-dict `:` functional-type(operands, results)";
   let hasVerifier = 1;
 }
 
@@ -448,7 +448,7 @@ def Betz_KernelOp : Betz_Op<"kernel", [IsolatedFromAbove, Pure,
   let results = (outs Variadic<Betz_AnyTensor>:$outputs);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $family $name `(` $inputs `)` attr-dict
+    `` $family $name `(` $inputs `)` attr-dict
     `:` functional-type($inputs, $outputs) $body
   }];
   let hasVerifier = 1;

@@ -191,7 +191,7 @@ def FusePass : Pass<"betz-fuse", "::mlir::ModuleOp"> {
   let summary = "Group the ops of @main into kernels";
   let description = [{
     Each matmul, attention and gather_sum takes with it the norm that only it
-    reads (matmul) and the chain of gelu, add and mul that only its result
+    reads (matmul) and the chain of elementwise ops that only its result
     feeds. A norm that stays alone becomes a row kernel, every other op an
     elementwise kernel with the chain behind it.
 

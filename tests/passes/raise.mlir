@@ -20,24 +20,31 @@
 // MODEL: betz.phase = "model"
 module attributes {betz.phase = "model", betz.symbols = ["events"]} {
   // CHECK: betz.pack_panels
-  func.func @prepare(%w: tensor<8x8xf32> {betz.weight = "w"})
-      -> (tensor<8x8xf32> {betz.derived = "w"}) {
-    return %w : tensor<8x8xf32>
+  func.func @prepare(%g: tensor<8xf32> {betz.weight = "g"},
+                     %w: tensor<8x8xf32> {betz.weight = "w"})
+      -> (tensor<8xf32> {betz.derived = "g"},
+          tensor<8x8xf32> {betz.derived = "w"}) {
+    return %g, %w : tensor<8xf32>, tensor<8x8xf32>
   }
   // CHECK-LABEL: func @main
   // CHECK-SAME: (%[[W:[^ :]+]]: tensor<1x8x16xf32> {{[^%]*}}, %[[X:[^ :]+]]:
-  // PROGRAM-NEXT: betz.kernel matmul "mlp__matmul_gelu"{{.*}}offsets = [array<i64: 0>, array<i64: 0>]
-  // KERNELS-NEXT: betz.kernel matmul "mlp__matmul_gelu"
+  // PROGRAM-NEXT: betz.kernel matmul "mlp__norm_scale_matmul_scale_rows_gelu"{{.*}}offsets = [array<i64: 0>, array<i64: 0>]
+  // KERNELS-NEXT: betz.kernel matmul "mlp__norm_scale_matmul_scale_rows_gelu"
   // KERNELS-NOT: offsets
-  // MODEL-NEXT: %[[M:.+]] = betz.matmul %[[X]], %[[W]] {betz.section = "mlp"
+  // MODEL-NEXT: %[[N:.+]] = betz.norm_scale layer %[[X]] {betz.section = "mlp"
+  // MODEL-NEXT: %[[P:.+]] = betz.matmul %[[X]], %[[W]] {betz.section = "mlp"
+  // MODEL-NEXT: %[[M:.+]] = betz.scale_rows %[[P]], %[[N]] {betz.section = "mlp"
   // MODEL-NEXT: %[[E:.+]] = betz.gelu %[[M]] {betz.section = "mlp"}
   // MODEL-NEXT: %[[S:.+]] = betz.slice %[[E]] {offset = 2 : i64}
   // MODEL-NEXT: %[[Y:.+]] = betz.gelu %[[S]]
   // MODEL-NEXT: return %[[Y]]
-  func.func @main(%w: tensor<8x8xf32> {betz.derived = "w"},
+  func.func @main(%g: tensor<8xf32> {betz.derived = "g"},
+                  %w: tensor<8x8xf32> {betz.derived = "w"},
                   %x: !x {betz.input = "x"})
       -> (tensor<?x5xf32, #betz.rows<"events">> {betz.output = "out"}) {
-    %m = betz.matmul %x, %w {betz.section = "mlp"}
+    %n = betz.norm layer %x, %g {betz.section = "mlp", eps = 1.0e-5 : f64}
+        : (!x, tensor<8xf32>) -> !x
+    %m = betz.matmul %n, %w {betz.section = "mlp"}
         : (!x, tensor<8x8xf32>) -> !x
     %e = betz.gelu %m {betz.section = "mlp"} : (!x) -> !x
     %s = betz.slice %e {offset = 2 : i64}

@@ -49,3 +49,19 @@ void add_bias(void *const *operands, const int64_t *extents, int64_t begin,
     for (int64_t c = 0; c < 3; ++c)
       out[b * 3 + c] = sums[b * 3 + c] + bias[c];
 }
+
+/* out[b] = {events of window b, the sum of their values}; a task is a window.
+ */
+void count_window(void *const *operands, const int64_t *extents, int64_t begin,
+                  int64_t end) {
+  const int32_t *value = operands[0];
+  const int32_t *row_splits = operands[1];
+  float *out = operands[2];
+  for (int64_t b = begin; b < end; ++b) {
+    int32_t sum = 0;
+    for (int32_t e = row_splits[b]; e < row_splits[b + 1]; ++e)
+      sum += value[e];
+    out[b * 2] = (float)(row_splits[b + 1] - row_splits[b]);
+    out[b * 2 + 1] = (float)sum;
+  }
+}
