@@ -40,3 +40,17 @@ func.func @causal_grouped(%q: !states,
          tensor<?x24x32xf32, #betz.rows<"batch">>) -> !states
   return %o : !states
 }
+
+// CHECK-LABEL: func @blocks
+// CHECK-SAME: %[[M:[^:]*]]: tensor<1x3xi32>)
+func.func @blocks(%q: !states, %k: !events, %v: !events, %s: !splits,
+                  %t: !times, %b: tensor<24x2xi32>, %m: tensor<1x3xi32>)
+    -> !states {
+  // CHECK: betz.attention %{{.*}}, %{{.*}}, %{{.*}} splits %{{.*}} bounds %{{.*}}, %{{.*}} blocks %[[M]] {heads = 4 : i64, kv_heads = 4 : i64, map_block = 64 : i64, scale = 2.500000e-01 : f64, sparsity = #betz.sparsity<block_map>} :
+  %o = betz.attention %q, %k, %v splits %s bounds %t, %b blocks %m
+      {heads = 4 : i64, kv_heads = 4 : i64, scale = 0.25 : f64,
+       map_block = 64 : i64, sparsity = #betz.sparsity<block_map>}
+      : (!states, !events, !events, !splits, !times, tensor<24x2xi32>,
+         tensor<1x3xi32>) -> !states
+  return %o : !states
+}

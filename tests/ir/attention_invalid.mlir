@@ -382,3 +382,114 @@ func.func @c6(%q: tensor<24x64xf32>,
       -> tensor<?x24x64xf32, #betz.rows<"batch">>
   return
 }
+
+// -----
+
+func.func @c7_map_alone(%q: tensor<24x64xf32>,
+                        %k: tensor<?x9x64xf32, #betz.rows<"batch">>,
+                        %m: tensor<1x3xi32>) {
+  // expected-error @+1 {{(C7) block_map and map_block come together}}
+  %o = betz.attention %q, %k, %k blocks %m
+      {heads = 4 : i64, kv_heads = 4 : i64, scale = 0.25 : f64}
+      : (tensor<24x64xf32>, tensor<?x9x64xf32, #betz.rows<"batch">>,
+         tensor<?x9x64xf32, #betz.rows<"batch">>, tensor<1x3xi32>)
+      -> tensor<?x24x64xf32, #betz.rows<"batch">>
+  return
+}
+
+// -----
+
+func.func @c7_block_alone(%q: tensor<24x64xf32>,
+                          %k: tensor<?x9x64xf32, #betz.rows<"batch">>) {
+  // expected-error @+1 {{(C7) block_map and map_block come together}}
+  %o = betz.attention %q, %k, %k
+      {heads = 4 : i64, kv_heads = 4 : i64, scale = 0.25 : f64, map_block = 64 : i64}
+      : (tensor<24x64xf32>, tensor<?x9x64xf32, #betz.rows<"batch">>,
+         tensor<?x9x64xf32, #betz.rows<"batch">>)
+      -> tensor<?x24x64xf32, #betz.rows<"batch">>
+  return
+}
+
+// -----
+
+func.func @c7_no_multiple(%q: tensor<24x64xf32>,
+                          %k: tensor<?x9x64xf32, #betz.rows<"batch">>,
+                          %m: tensor<1x3xi32>) {
+  // expected-error @+1 {{(C7) block_map must be i32[ceil(L / map_block), *], map_block a multiple of 64}}
+  %o = betz.attention %q, %k, %k blocks %m
+      {heads = 4 : i64, kv_heads = 4 : i64, scale = 0.25 : f64, map_block = 96 : i64}
+      : (tensor<24x64xf32>, tensor<?x9x64xf32, #betz.rows<"batch">>,
+         tensor<?x9x64xf32, #betz.rows<"batch">>, tensor<1x3xi32>)
+      -> tensor<?x24x64xf32, #betz.rows<"batch">>
+  return
+}
+
+// -----
+
+func.func @c7_zero(%q: tensor<24x64xf32>,
+                   %k: tensor<?x9x64xf32, #betz.rows<"batch">>,
+                   %m: tensor<1x3xi32>) {
+  // expected-error @+1 {{(C7) block_map must be i32[ceil(L / map_block), *], map_block a multiple of 64}}
+  %o = betz.attention %q, %k, %k blocks %m
+      {heads = 4 : i64, kv_heads = 4 : i64, scale = 0.25 : f64, map_block = 0 : i64}
+      : (tensor<24x64xf32>, tensor<?x9x64xf32, #betz.rows<"batch">>,
+         tensor<?x9x64xf32, #betz.rows<"batch">>, tensor<1x3xi32>)
+      -> tensor<?x24x64xf32, #betz.rows<"batch">>
+  return
+}
+
+// -----
+
+func.func @c7_negative(%q: tensor<24x64xf32>,
+                       %k: tensor<?x9x64xf32, #betz.rows<"batch">>,
+                       %m: tensor<1x3xi32>) {
+  // expected-error @+1 {{(C7) block_map must be i32[ceil(L / map_block), *], map_block a multiple of 64}}
+  %o = betz.attention %q, %k, %k blocks %m
+      {heads = 4 : i64, kv_heads = 4 : i64, scale = 0.25 : f64, map_block = -64 : i64}
+      : (tensor<24x64xf32>, tensor<?x9x64xf32, #betz.rows<"batch">>,
+         tensor<?x9x64xf32, #betz.rows<"batch">>, tensor<1x3xi32>)
+      -> tensor<?x24x64xf32, #betz.rows<"batch">>
+  return
+}
+
+// -----
+
+func.func @c7_rows(%q: tensor<24x64xf32>,
+                   %k: tensor<?x9x64xf32, #betz.rows<"batch">>,
+                   %m: tensor<2x3xi32>) {
+  // expected-error @+1 {{(C7) block_map must be i32[ceil(L / map_block), *], map_block a multiple of 64}}
+  %o = betz.attention %q, %k, %k blocks %m
+      {heads = 4 : i64, kv_heads = 4 : i64, scale = 0.25 : f64, map_block = 64 : i64}
+      : (tensor<24x64xf32>, tensor<?x9x64xf32, #betz.rows<"batch">>,
+         tensor<?x9x64xf32, #betz.rows<"batch">>, tensor<2x3xi32>)
+      -> tensor<?x24x64xf32, #betz.rows<"batch">>
+  return
+}
+
+// -----
+
+func.func @c7_rank(%q: tensor<24x64xf32>,
+                   %k: tensor<?x9x64xf32, #betz.rows<"batch">>,
+                   %m: tensor<1xi32>) {
+  // expected-error @+1 {{(C7) block_map must be i32[ceil(L / map_block), *], map_block a multiple of 64}}
+  %o = betz.attention %q, %k, %k blocks %m
+      {heads = 4 : i64, kv_heads = 4 : i64, scale = 0.25 : f64, map_block = 64 : i64}
+      : (tensor<24x64xf32>, tensor<?x9x64xf32, #betz.rows<"batch">>,
+         tensor<?x9x64xf32, #betz.rows<"batch">>, tensor<1xi32>)
+      -> tensor<?x24x64xf32, #betz.rows<"batch">>
+  return
+}
+
+// -----
+
+func.func @c7_dynamic(%q: tensor<24x64xf32>,
+                      %k: tensor<?x9x64xf32, #betz.rows<"batch">>,
+                      %m: tensor<?x3xi32, #betz.rows<"batch">>) {
+  // expected-error @+1 {{(C7) block_map must be i32[ceil(L / map_block), *], map_block a multiple of 64}}
+  %o = betz.attention %q, %k, %k blocks %m
+      {heads = 4 : i64, kv_heads = 4 : i64, scale = 0.25 : f64, map_block = 64 : i64}
+      : (tensor<24x64xf32>, tensor<?x9x64xf32, #betz.rows<"batch">>,
+         tensor<?x9x64xf32, #betz.rows<"batch">>, tensor<?x3xi32, #betz.rows<"batch">>)
+      -> tensor<?x24x64xf32, #betz.rows<"batch">>
+  return
+}

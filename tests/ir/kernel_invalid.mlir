@@ -97,6 +97,20 @@ func.func @c3_elementwise_with_norm(%x: tensor<4x4xf32>, %g: tensor<4xf32>) {
 
 // -----
 
+func.func @c3_elementwise_with_norm_scale(%x: tensor<4x4xf32>) {
+  // expected-error @+1 {{(C3) the body does not suit the family elementwise}}
+  %y = betz.kernel elementwise "k" (%x)
+      : (tensor<4x4xf32>) -> tensor<4x1xf32> {
+  ^bb0(%a: tensor<4x4xf32>):
+    %n = betz.norm_scale rms %a {eps = 1.0e-5 : f64}
+        : (tensor<4x4xf32>) -> tensor<4x1xf32>
+    betz.yield %n : tensor<4x1xf32>
+  }
+  return
+}
+
+// -----
+
 func.func @c4_matmul(%x: tensor<4x4xf32>) {
   // expected-error @+1 {{(C4) betz.gelu may not stand before betz.matmul}}
   %y = betz.kernel matmul "k" (%x) : (tensor<4x4xf32>) -> tensor<4x4xf32> {
