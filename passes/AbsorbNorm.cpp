@@ -21,7 +21,7 @@ struct AbsorbNormPass : impl::AbsorbNormPassBase<AbsorbNormPass> {
       auto norm = matmul.getX().getDefiningOp<NormOp>();
       if (norm && norm->hasOneUse() && !matmul.getColumns() &&
           derived.contains(matmul.getWeight()) &&
-          derived.contains(norm.getGain()))
+          isLinearPartDerived(derived, norm))
         absorb(derived, norm, matmul);
     }
     derived.finish();

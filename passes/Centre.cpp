@@ -75,10 +75,12 @@ struct CentrePass : impl::CentrePassBase<CentrePass> {
     if (!llvm::isa_and_nonnull<AddOp>(op))
       return false;
     for (mlir::OpOperand &operand : op->getOpOperands())
-      if (derived->contains(operand.get()))
+      if (!derived->contains(operand.get()))
+        stream.values.insert(operand.get());
+      else if (llvm::cast<Tensor>(operand.get().getType()).getRank() > 0)
         stream.addends.push_back(&operand);
       else
-        stream.values.insert(operand.get());
+        return false; // one number for all columns has no mean to take away
     return true;
   }
 

@@ -103,4 +103,9 @@ void DerivedValues::finish() {
       op.erase();
 }
 
+bool isLinearPartDerived(const DerivedValues &derived, NormOp norm) {
+  return derived.contains(norm.getGain()) &&
+         (!norm.getShift() || derived.contains(norm.getShift()));
+}
+
 } // namespace betz::passes

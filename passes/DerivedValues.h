@@ -36,4 +36,7 @@ private:
   llvm::StringMap<int> usedNames;
 };
 
+/// Whether a norm's gain and shift are derived values.
+bool isLinearPartDerived(const DerivedValues &derived, ir::NormOp norm);
+
 } // namespace betz::passes

@@ -38,7 +38,7 @@ struct ProjectTablesPass : impl::ProjectTablesPassBase<ProjectTablesPass> {
   static bool areDerived(const DerivedValues &derived, GatherSumOp gather,
                          NormOp norm, MatmulOp matmul) {
     return derived.contains(matmul.getWeight()) &&
-           derived.contains(norm.getGain()) &&
+           isLinearPartDerived(derived, norm) &&
            llvm::all_of(gather.getTables(),
                         [&](Value table) { return derived.contains(table); });
   }
