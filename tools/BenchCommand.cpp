@@ -1,5 +1,6 @@
 // `bench M.betz`: how long a step takes, and each kernel in it.
 #include "codegen/common/KernelSpec.h"
+#include "runtime/base/File.h"
 #include "runtime/base/Json.h"
 #include "runtime/base/Progress.h"
 #include "tools/OpenProgram.h"
@@ -190,6 +191,7 @@ Json toJson(const StepTime &time) {
 }
 
 Status bench(const BenchOptions &options) {
+  BETZ_RETURN_IF_ERROR(checkKeeps(options.json, {options.program.program}));
   BETZ_ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
                         openProgram(options.program));
   Json report = {{"program", options.program.program.string()},
