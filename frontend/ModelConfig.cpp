@@ -141,25 +141,56 @@ Status checkRequired(const ModelDescription &model) {
   return Status::ok();
 }
 
+/// Every element of the array `value` must satisfy `suits`, and there must be
+/// one for each column of the behaviour.
+Status checkColumns(const char *key, const Json &value, int64_t columns,
+                    const char *kind, bool (*suits)(const Json &)) {
+  if (!value.is_array() || !std::all_of(value.begin(), value.end(), suits))
+    return invalidArgument(fmt::format("{} must be an array of {}", key, kind));
+  if (int64_t(value.size()) != columns)
+    return invalidArgument(fmt::format("{} has {} elements, behavior_dim is {}",
+                                       key, value.size(), columns));
+  return Status::ok();
+}
+
+/// {"unit id": neuron}: what a recording calls a unit, and its row of the
+/// neuron table.
+Status checkUnits(const Json &units) {
+  auto suits = [](const std::string &unit, const Json &neuron) {
+    int64_t id = 0;
+    auto [end, error] =
+        std::from_chars(unit.data(), unit.data() + unit.size(), id);
+    return error == std::errc() && end == unit.data() + unit.size() &&
+           neuron.is_number_integer() && neuron >= 0 && neuron <= INT32_MAX;
+  };
+  if (!units.is_object())
+    return invalidArgument("units must be a table, unit id = neuron");
+  for (const auto &[unit, neuron] : units.items())
+    if (!suits(unit, neuron))
+      return invalidArgument(fmt::format(
+          "units: \"{}\" = {} is not a unit id with its neuron, 0 or above",
+          unit, neuron.dump()));
+  return Status::ok();
+}
+
 /// The extra keys must suit the configuration, or decoding would mislabel.
 Status checkExtras(const ModelDescription &model) {
-  auto size = [&](const std::string &key) -> Result<int64_t> {
-    BETZ_ASSIGN_OR_RETURN(Json value, parseJson(model.metadata.at(key)));
-    if (!value.is_array())
-      return invalidArgument("must be an array");
-    return int64_t(value.size());
-  };
-  for (const char *key : {"outputs", "target_mean", "target_std"}) {
-    if (!model.metadata.count(key))
-      continue;
-    auto count = size(key);
-    if (!count.isOk())
-      return invalidArgument(
-          fmt::format("{}: {}", key, count.status().message()));
-    if (*count != model.config.behaviorDim)
-      return invalidArgument(
-          fmt::format("{} has {} elements, behavior_dim is {}", key, *count,
-                      model.config.behaviorDim));
+  auto isText = [](const Json &value) { return value.is_string(); };
+  auto isNumber = [](const Json &value) { return value.is_number(); };
+  for (const auto &[key, text] : model.metadata) {
+    BETZ_ASSIGN_OR_RETURN(Json value, parseJson(text));
+    Status status;
+    if (key == "outputs")
+      status = checkColumns(key.c_str(), value, model.config.behaviorDim,
+                            "names", isText);
+    else if (key == "target_mean" || key == "target_std")
+      status = checkColumns(key.c_str(), value, model.config.behaviorDim,
+                            "numbers", isNumber);
+    else if (key == "units")
+      status = checkUnits(value);
+    else if (key == "output_units" && !value.is_string())
+      status = invalidArgument("output_units must be text");
+    BETZ_RETURN_IF_ERROR(std::move(status));
   }
   return Status::ok();
 }
@@ -300,7 +331,10 @@ readModelMetadata(const std::map<std::string, std::string> &metadata,
     } else if (std::find(kExtraKeys.begin(), kExtraKeys.end(), name) !=
                kExtraKeys.end()) {
       auto json = parseJson(text);
-      model.metadata[name] = json.isOk() ? json->dump() : Json(text).dump();
+      // A unit is text, also where it reads as a number ("1").
+      bool isJson =
+          json.isOk() && (name != "output_units" || json->is_string());
+      model.metadata[name] = isJson ? json->dump() : Json(text).dump();
     }
   }
   if (model.given.empty())

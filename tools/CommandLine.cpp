@@ -1,14 +1,83 @@
 #include "tools/CommandLine.h"
 
+#include "runtime/base/File.h"
+#include "runtime/base/Suggest.h"
+
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
+#include <exception>
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <unistd.h>
 
 namespace betz {
+
+namespace {
+
+/// A file that Betz opens must not become standard output because the caller
+/// closed that: reads from and writes to a missing one shall fail.
+void holdStandardDescriptors() {
+  for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (::fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+      (void)::open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+/// An interrupt ends the process as ever, but leaves no half-written file.
+void cleanUpOnInterrupt() {
+  auto handler = [](int signal) {
+    removePartialFiles();
+    ::raise(signal); // as SA_RESETHAND and SA_NODEFER have made it: deadly
+  };
+  struct sigaction action = {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESETHAND | SA_NODEFER;
+  for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction before = {};
+    // nohup's ignored SIGHUP stays ignored.
+    if (::sigaction(signal, nullptr, &before) == 0 &&
+        before.sa_handler == SIG_DFL)
+      ::sigaction(signal, &action, nullptr);
+  }
+}
+
+/// The innermost command on the line, "betz data inspect".
+const CLI::App *innermost(const CLI::App &app, std::string &names) {
+  const CLI::App *command = &app;
+  names = app.get_name();
+  while (!command->get_subcommands().empty()) {
+    command = command->get_subcommands().front();
+    names += " " + command->get_name();
+  }
+  return command;
+}
+
+std::vector<std::string> commandsOf(const CLI::App &app) {
+  std::vector<std::string> names;
+  for (const CLI::App *command : app.get_subcommands({}))
+    names.push_back(command->get_name());
+  return names;
+}
+
+/// What is wrong with a line that names no command of `app`.
+std::string missingCommand(const CLI::App &app) {
+  std::vector<std::string> extras = app.remaining();
+  std::vector<std::string> known = commandsOf(app);
+  std::string list = fmt::format("{}", fmt::join(known, ", "));
+  if (extras.empty())
+    return "no command; give one of " + list;
+  std::string near = nearestName(extras.front(), known);
+  return fmt::format("no command \"{}\"; {}", extras.front(),
+                     near.empty() ? "there are " + list
+                                  : fmt::format("did you mean {}?", near));
+}
+
+} // namespace
 
 CommandLine::CommandLine(std::string program, std::string description)
     : program(program), app(std::move(description), program) {
   app.set_version_flag("--version", program + " " BETZ_VERSION);
-  app.require_subcommand(1);
   app.set_help_all_flag("--help-all", "Help of every command");
 }
 
@@ -20,27 +89,54 @@ CLI::App *CommandLine::addCommand(std::string name, std::string description,
   command->set_version_flag("--version", program + " " BETZ_VERSION);
   if (action)
     command->callback([this, action = std::move(action)] { chosen = action; });
-  else
-    command->require_subcommand(1);
   return command;
 }
 
+Status CommandLine::runChosen() {
+  // A last resort: sizes are checked before memory is taken wherever they are
+  // known.
+  try {
+    return chosen();
+  } catch (const std::bad_alloc &) {
+    return resourceExhausted("out of memory; give a smaller model or input");
+  } catch (const std::length_error &) {
+    return resourceExhausted("a size is larger than memory; give a smaller "
+                             "model or input");
+  } catch (const std::exception &error) {
+    return internalError(error.what());
+  }
+}
+
 int CommandLine::run(int argc, char **argv) {
+  holdStandardDescriptors();
+  cleanUpOnInterrupt();
+  auto fail = [&](std::string_view message) {
+    fmt::print(stderr, "{}: error: {}\n", program, message);
+    return 2;
+  };
+  std::string names;
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {
     if (error.get_exit_code() == 0)
       return app.exit(error); // --help, --version
-    fmt::print(stderr, "{}: error: {}; see {} --help\n", program, error.what(),
-               program);
-    return 2;
+    const CLI::App *command = innermost(app, names);
+    bool known = commandsOf(*command).empty();
+    return fail(fmt::format("{}; see {} --help",
+                            known ? error.what() : missingCommand(*command),
+                            names));
   }
-  Status status = chosen();
+  if (!chosen) {
+    const CLI::App *command = innermost(app, names);
+    return fail(
+        fmt::format("{}; see {} --help", missingCommand(*command), names));
+  }
+  Status status = runChosen();
   if (std::fflush(stdout) != 0 && status.isOk())
     status = resourceExhausted("cannot write to standard output");
   if (status.isOk())
     return 0;
-  fmt::print(stderr, "{}: error: {}\n", program, status.message());
+  fail(status.message());
   return status.getCode() == StatusCode::CheckFailed ? 1 : 2;
 }
 

@@ -31,6 +31,8 @@ public:
   int run(int argc, char **argv);
 
 private:
+  Status runChosen();
+
   std::string program;
   CLI::App app;
   std::function<Status()> chosen;

@@ -51,6 +51,7 @@ Status compareOne(const NamedValues &output, const NamedValues &expected,
                                    output.name, fmt::join(output.shape, ", "),
                                    fmt::join(expected.shape, ", ")));
   Worst worst = findWorst(output, expected);
+  entry["values"] = output.values.size();
   entry["max_relative_error"] = worst.error;
   if (!(worst.error <= tolerance))
     return checkFailed(fmt::format(
@@ -58,8 +59,6 @@ Status compareOne(const NamedValues &output, const NamedValues &expected,
         "expected magnitude, allowed {:.3g}",
         output.name, indexText(worst.at, output.shape), output.values[worst.at],
         expected.values[worst.at], worst.error, tolerance));
-  fmt::print("{}: ok, {} values, largest error {:.3g} (allowed {:.3g})\n",
-             output.name, output.values.size(), worst.error, tolerance);
   return Status::ok();
 }
 
@@ -70,13 +69,13 @@ Status compareOutputs(std::span<const NamedValues> outputs,
                       Json &report) {
   Status failure;
   int matched = 0;
-  Json &entries = report["compared"] = Json::array();
+  Json entries = Json::array(), skipped = Json::array();
   for (const NamedValues &output : outputs) {
     auto want = std::find_if(
         expected.begin(), expected.end(),
         [&](const NamedValues &other) { return other.name == output.name; });
     if (want == expected.end()) {
-      fmt::print("{}: skipped, the expected file lacks it\n", output.name);
+      skipped.push_back(output.name);
       continue;
     }
     ++matched;
@@ -87,9 +86,23 @@ Status compareOutputs(std::span<const NamedValues> outputs,
     if (failure.isOk())
       failure = std::move(status);
   }
+  report["compared"] = std::move(entries);
+  report["skipped"] = std::move(skipped);
   if (matched == 0)
     return checkFailed("none of the outputs is in the expected file");
   return failure;
+}
+
+void printComparison(const Json &report, double tolerance) {
+  for (const Json &entry : report["compared"])
+    if (entry["ok"].get<bool>())
+      fmt::print("{}: ok, {} values, largest error {:.3g} (allowed {:.3g})\n",
+                 entry["name"].get<std::string>(),
+                 entry["values"].get<int64_t>(),
+                 entry["max_relative_error"].get<double>(), tolerance);
+  for (const Json &name : report["skipped"])
+    fmt::print("{}: skipped, the expected file lacks it\n",
+               name.get<std::string>());
 }
 
 } // namespace betz

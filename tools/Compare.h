@@ -19,13 +19,16 @@ struct NamedValues {
   std::vector<double> values;
 };
 
-/// Compares every output that `expected` has too, prints a line for each and
-/// says which were skipped. A value is wrong when it differs from the expected
-/// one by more than `tolerance` times the largest magnitude of the expected
-/// tensor, or is NaN. CheckFailed names tensor, index and both values of the
-/// worst; it also fails when no name matched. Appends to `report`.
+/// Compares every output that `expected` has too. A value is wrong when it
+/// differs from the expected one by more than `tolerance` times the largest
+/// magnitude of the expected tensor, or is NaN. CheckFailed names tensor, index
+/// and both values of the worst; it also fails when no name matched. Adds
+/// "compared" and "skipped" to `report`.
 Status compareOutputs(std::span<const NamedValues> outputs,
                       std::span<const NamedValues> expected, double tolerance,
                       Json &report);
+
+/// A line on stdout for each output of such a report that was right or skipped.
+void printComparison(const Json &report, double tolerance);
 
 } // namespace betz

@@ -1,5 +1,7 @@
 #include "tools/CompilerCommands.h"
 
+#include "runtime/base/File.h"
+#include "runtime/base/Progress.h"
 #include "tools/Model.h"
 #include "tools/ModelOptions.h"
 
@@ -88,15 +90,26 @@ void print(const Program &program, const Summary &summary,
              double(summary.bytes) / 1e6);
 }
 
-Status run(const Options &options) {
-  auto start = std::chrono::steady_clock::now();
-  BETZ_RETURN_IF_ERROR(checkCompileOptions(options.compile));
-  BETZ_ASSIGN_OR_RETURN(LoadedModel model, loadModel(options.model));
+Result<std::shared_ptr<const Program>> compileAndWrite(const Options &options,
+                                                       LoadedModel &model) {
   BETZ_RETURN_IF_ERROR(loadWeights(options.model, model));
+  BusyLine busy("compiling " + model.name);
   BETZ_ASSIGN_OR_RETURN(
       std::shared_ptr<const Program> program,
       compileModule(*model.module, model.weights, options.compile));
   BETZ_RETURN_IF_ERROR(writeProgram(*program, options.output));
+  return program;
+}
+
+Status run(const Options &options) {
+  auto start = std::chrono::steady_clock::now();
+  for (const std::filesystem::path &output : {options.output, options.json})
+    BETZ_RETURN_IF_ERROR(
+        checkKeeps(output, {options.model.model, options.model.weights}));
+  BETZ_RETURN_IF_ERROR(checkCompileOptions(options.compile));
+  BETZ_ASSIGN_OR_RETURN(LoadedModel model, loadModel(options.model));
+  BETZ_ASSIGN_OR_RETURN(std::shared_ptr<const Program> program,
+                        compileAndWrite(options, model));
   Summary summary;
   summary.name = model.name;
   summary.parameters = model.parameters;

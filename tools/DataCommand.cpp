@@ -1,5 +1,6 @@
 // `data inspect`: what a recording holds and what windows come of it.
 // `data synth`: a recording made up.
+#include "runtime/base/File.h"
 #include "runtime/base/Json.h"
 #include "runtime/base/Progress.h"
 #include "runtime/io/Nwb.h"
@@ -396,6 +397,8 @@ void print(const Inspection &in) {
 }
 
 Status runInspect(const InspectOptions &options) {
+  BETZ_RETURN_IF_ERROR(
+      checkKeeps(options.json, {options.file, options.behavior}));
   BETZ_ASSIGN_OR_RETURN(Inspection inspection, inspect(options));
   if (options.json != "-")
     print(inspection);

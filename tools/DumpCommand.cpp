@@ -1,6 +1,7 @@
 #include "tools/CompilerCommands.h"
 
 #include "passes/Passes.h"
+#include "runtime/base/File.h"
 #include "tools/Graph.h"
 #include "tools/Model.h"
 #include "tools/ModelOptions.h"
@@ -88,6 +89,7 @@ Status run(const Options &options) {
       options.format != "dot")
     return invalidArgument(
         fmt::format("--format {}: must be mlir, json or dot", options.format));
+  BETZ_RETURN_IF_ERROR(checkKeeps(options.output, {options.model.model}));
   BETZ_ASSIGN_OR_RETURN(LoadedModel model, loadAtPhase(options, *phase));
   BETZ_ASSIGN_OR_RETURN(std::string text, render(options, *model.module));
   if (options.output != "-")

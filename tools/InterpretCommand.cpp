@@ -2,6 +2,8 @@
 
 #include "ir/reference/Interpreter.h"
 #include "passes/Passes.h"
+#include "runtime/base/File.h"
+#include "runtime/base/Progress.h"
 #include "tools/Compare.h"
 #include "tools/Model.h"
 #include "tools/ModelOptions.h"
@@ -38,6 +40,7 @@ Result<reference::TensorMap> interpret(const Options &options,
         "--phase {}: must be model, kernels or program", options.phase));
   BETZ_ASSIGN_OR_RETURN(LoadedModel model, loadModel(options.model));
   BETZ_RETURN_IF_ERROR(loadWeights(options.model, model));
+  BusyLine busy("interpreting " + model.name);
   if (ir::getPhase(*model.module) < *phase)
     BETZ_RETURN_IF_ERROR(lowerModule(*model.module, *phase, options.compile));
   BETZ_ASSIGN_OR_RETURN(reference::TensorMap derived,
@@ -51,6 +54,9 @@ Result<reference::TensorMap> interpret(const Options &options,
 
 Status run(const Options &options) {
   auto start = std::chrono::steady_clock::now();
+  BETZ_RETURN_IF_ERROR(
+      checkKeeps(options.json, {options.model.model, options.model.weights,
+                                options.input, options.expect}));
   BETZ_ASSIGN_OR_RETURN(reference::TensorMap inputs,
                         readTensors(options.input));
   BETZ_ASSIGN_OR_RETURN(reference::TensorMap outputs,
@@ -67,6 +73,8 @@ Status run(const Options &options) {
                           readTensors(options.expect));
     status = compareOutputs(toNamed(outputs), toNamed(expected),
                             options.tolerance, report);
+    if (options.json != "-")
+      printComparison(report, options.tolerance);
   }
   if (!options.json.empty())
     BETZ_RETURN_IF_ERROR(writeJsonReport(report, options.json));

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <numbers>
+#include <unistd.h>
 
 namespace betz {
 
@@ -140,6 +141,31 @@ void makeRandomWeights(const ModelRequest &request, LoadedModel &model) {
   }
 }
 
+/// Weights in f64, what is derived from them in f64 and then in f32, and the
+/// program file's bytes.
+constexpr double kBytesPerParameter = 24;
+
+/// A model that this machine cannot hold is refused before memory is taken for
+/// its random weights. (Those of a file are there.)
+Status checkFits(const ModelRequest &request, const LoadedModel &model) {
+  double parameters = 0;
+  for (mlir::Type type : getPrepare(*model.module).getArgumentTypes()) {
+    double elements = 1;
+    for (int64_t size : llvm::cast<Tensor>(type).getShape())
+      elements *= double(size);
+    parameters += elements;
+  }
+  double memory =
+      double(::sysconf(_SC_PHYS_PAGES)) * double(::sysconf(_SC_PAGESIZE));
+  double needed = parameters * kBytesPerParameter;
+  if (needed <= memory)
+    return Status::ok();
+  return resourceExhausted(fmt::format(
+      "{}: has {:.4g} parameters, which need some {:.0f} GB of memory; this "
+      "machine has {:.0f} GB",
+      request.model.string(), parameters, needed / 1e9, memory / 1e9));
+}
+
 std::string shapeText(llvm::ArrayRef<int64_t> shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
@@ -211,6 +237,7 @@ Result<LoadedModel> loadModel(const ModelRequest &request) {
 
 Status loadWeights(const ModelRequest &request, LoadedModel &model) {
   if (request.weights.empty()) {
+    BETZ_RETURN_IF_ERROR(checkFits(request, model));
     makeRandomWeights(request, model);
     return Status::ok();
   }

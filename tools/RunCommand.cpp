@@ -1,5 +1,6 @@
 // `run M.betz --input C`: one batch from a file. `run M.betz --nwb F`: every
 // window of a recording (Decode.h).
+#include "runtime/base/File.h"
 #include "runtime/base/Json.h"
 #include "runtime/base/Log.h"
 #include "runtime/io/HostTensor.h"
@@ -26,6 +27,12 @@ struct RunOptions {
   std::string output;
   std::string json;
   DecodeOptions decode;
+};
+
+/// An open program, and how long that took.
+struct Opened {
+  std::unique_ptr<Session> session;
+  double seconds = 0;
 };
 
 /// A file's tensor for each input that it has, by name or else by alias.
@@ -128,7 +135,8 @@ Status compareWithFile(std::span<const HostTensor> results,
   return compareOutputs(outputs, expected, options.tolerance, report);
 }
 
-Status runInputFile(Session &session, const RunOptions &options) {
+Status runInputFile(Opened &opened, const RunOptions &options) {
+  Session &session = *opened.session;
   BETZ_ASSIGN_OR_RETURN(SafetensorsFile file,
                         SafetensorsFile::open(options.input));
   double seconds = 0;
@@ -140,6 +148,7 @@ Status runInputFile(Session &session, const RunOptions &options) {
   Json report = {{"program", options.program.program.string()},
                  {"device", session.device().name()},
                  {"isa", session.isa()},
+                 {"load_s", opened.seconds},
                  {"seconds", seconds},
                  {"outputs", Json::object()}};
   std::vector<SafeTensor> tensors;
@@ -153,16 +162,21 @@ Status runInputFile(Session &session, const RunOptions &options) {
   if (!options.output.empty())
     BETZ_RETURN_IF_ERROR(writeSafetensors(options.output, tensors, {}));
   Status status;
-  if (!options.expect.empty())
+  if (!options.expect.empty()) {
     status = compareWithFile(results, options, report);
+    if (options.json != "-" && report.contains("compared"))
+      printComparison(report, options.tolerance);
+  }
   if (!options.json.empty())
     BETZ_RETURN_IF_ERROR(writeJsonReport(report, options.json));
   return status;
 }
 
-Status runRecording(Session &session, const RunOptions &options) {
-  BETZ_ASSIGN_OR_RETURN(Json report, decodeRecording(session, options.decode));
+Status runRecording(Opened &opened, const RunOptions &options) {
+  BETZ_ASSIGN_OR_RETURN(Json report,
+                        decodeRecording(*opened.session, options.decode));
   report["program"] = options.program.program.string();
+  report["load_s"] = opened.seconds;
   if (options.json != "-")
     printDecodeReport(report);
   return options.json.empty() ? Status::ok()
@@ -174,10 +188,17 @@ Status run(const RunOptions &options) {
     return invalidArgument("give either --input FILE or --nwb FILE");
   if (!(options.tolerance >= 0))
     return invalidArgument("--tol must be 0 or more");
-  BETZ_ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
-                        openProgram(options.program));
-  return options.input.empty() ? runRecording(*session, options)
-                               : runInputFile(*session, options);
+  for (const std::string &output :
+       {options.output, options.decode.csv, options.json})
+    BETZ_RETURN_IF_ERROR(checkKeeps(
+        output, {options.program.program, options.input, options.expect,
+                 options.decode.recording, options.decode.behavior}));
+  Opened opened;
+  Clock::time_point start = Clock::now();
+  BETZ_ASSIGN_OR_RETURN(opened.session, openProgram(options.program));
+  opened.seconds = secondsSince(start);
+  return options.input.empty() ? runRecording(opened, options)
+                               : runInputFile(opened, options);
 }
 
 } // namespace

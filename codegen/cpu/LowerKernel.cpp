@@ -35,7 +35,8 @@ int64_t matmulRows(const KernelSpec &spec, const MatmulCore &core) {
   return rows >= 6 ? rows / 6 * 6 : std::max<int64_t>(rows, 1);
 }
 
-/// Very wide heads get smaller blocks.
+/// Very wide heads get smaller blocks. Key blocks are halved, so that each lies
+/// in one column of a block map.
 void chooseAttentionTile(KernelSpec &spec) {
   spec.plan.keyBlock = 64;
   spec.tile = {48, 0};
@@ -43,7 +44,7 @@ void chooseAttentionTile(KernelSpec &spec) {
     spec.tile.rows -= 6;
   while (scratchBytes(spec) > kScratchBytes &&
          spec.plan.keyBlock > kMicroColumns)
-    spec.plan.keyBlock -= kMicroColumns;
+    spec.plan.keyBlock /= 2;
 }
 
 } // namespace
@@ -79,9 +80,6 @@ Status lowerKernel(Emitter &e, llvm::StringRef name, const KernelSpec &spec) {
           ("the CPU generates no code for elements of type " +
            llvm::Twine(std::string(toString(operand.dtype))))
               .str());
-  if (const auto *core = std::get_if<AttentionCore>(&spec.core);
-      core && core->blockMap >= 0)
-    return invalidArgument("the CPU generates no code for block maps");
   if (scratchBytes(spec) > kScratchBytes)
     return invalidArgument("its rows or heads are too wide for the CPU");
   e.beginKernel(name, spec);

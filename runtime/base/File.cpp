@@ -1,5 +1,6 @@
 #include "runtime/base/File.h"
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -91,16 +92,77 @@ Status writeAll(int fd, const void *data, size_t size) {
   return Status::ok();
 }
 
-Status writeFileAtomically(const std::filesystem::path &path,
+namespace {
+
+/// What a link leads to, so that the link stays one.
+std::filesystem::path followLinks(const std::filesystem::path &path) {
+  std::error_code error;
+  if (!std::filesystem::is_symlink(path, error))
+    return path;
+  std::filesystem::path target = std::filesystem::canonical(path, error);
+  return error ? path : target;
+}
+
+/// For what is there and no regular file: a device or pipe takes the bytes as
+/// they come, since renaming over it would destroy it.
+Status writeDirectly(const std::filesystem::path &path,
+                     const std::function<Status(int fd)> &write) {
+  FileDescriptor fd(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (fd.get() < 0)
+    return systemError(path, "write");
+  return write(fd.get()).withContext(path.string());
+}
+
+/// Names of files being written, for removePartialFiles(). More at once than
+/// there are places are written all the same.
+std::atomic<const char *> partialFiles[16];
+
+/// Registers a name while it lives.
+class PartialFile {
+public:
+  explicit PartialFile(const std::filesystem::path &path)
+      : name(fmt::format("{}.{}.partial", path.string(), ::getpid())) {
+    for (std::atomic<const char *> &candidate : partialFiles) {
+      const char *none = nullptr;
+      if (!candidate.compare_exchange_strong(none, name.c_str()))
+        continue;
+      place = &candidate;
+      return;
+    }
+  }
+  PartialFile(const PartialFile &) = delete;
+  PartialFile &operator=(const PartialFile &) = delete;
+  ~PartialFile() {
+    if (place)
+      place->store(nullptr);
+  }
+
+  const std::string name;
+
+private:
+  std::atomic<const char *> *place = nullptr;
+};
+
+} // namespace
+
+Status writeFileAtomically(const std::filesystem::path &given,
                            const std::function<Status(int fd)> &write) {
-  std::string temporary =
-      fmt::format("{}.{}.partial", path.string(), ::getpid());
+  const std::filesystem::path path = followLinks(given);
+  std::error_code missing;
+  auto type = std::filesystem::status(path, missing).type();
+  using enum std::filesystem::file_type;
+  if (type == directory)
+    return invalidArgument(
+        fmt::format("{}: is a folder; give a file", path.string()));
+  if (type == character || type == block || type == fifo || type == socket)
+    return writeDirectly(path, write);
+  PartialFile temporary(path);
   auto abandon = [&](Status status) {
-    ::unlink(temporary.c_str());
+    ::unlink(temporary.name.c_str());
     return status;
   };
   {
-    FileDescriptor fd(::open(temporary.c_str(),
+    FileDescriptor fd(::open(temporary.name.c_str(),
                              O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
     if (fd.get() < 0)
       return systemError(path, "create a file beside it");
@@ -109,9 +171,28 @@ Status writeFileAtomically(const std::filesystem::path &path,
     if (::fsync(fd.get()) != 0)
       return abandon(systemError(path, "flush"));
   }
-  if (::rename(temporary.c_str(), path.c_str()) != 0)
+  if (::rename(temporary.name.c_str(), path.c_str()) != 0)
     return abandon(systemError(path, "rename into place"));
   return Status::ok();
+}
+
+Status checkKeeps(const std::filesystem::path &output,
+                  const std::vector<std::filesystem::path> &inputs) {
+  for (const std::filesystem::path &input : inputs) {
+    std::error_code error;
+    if (std::filesystem::is_regular_file(output, error) &&
+        std::filesystem::equivalent(output, input, error))
+      return invalidArgument(
+          fmt::format("{}: would replace the input {}; write to another file",
+                      output.string(), input.string()));
+  }
+  return Status::ok();
+}
+
+void removePartialFiles() {
+  for (std::atomic<const char *> &place : partialFiles)
+    if (const char *name = place.load())
+      ::unlink(name);
 }
 
 Status writeFileAtomically(const std::filesystem::path &path,

@@ -9,6 +9,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace betz {
 
@@ -32,12 +33,22 @@ private:
 };
 
 /// Writes a file beside `path` through `write`, flushes it to disk and renames
-/// it over `path`; on any failure `path` is as it was and nothing is left.
-/// `write` gets a file descriptor and must not close it.
+/// it over `path`; on any failure `path` is as it was and nothing is left. A
+/// link stays a link; a device or pipe is written directly. `write` gets a file
+/// descriptor and must not close it.
 Status writeFileAtomically(const std::filesystem::path &path,
                            const std::function<Status(int fd)> &write);
 Status writeFileAtomically(const std::filesystem::path &path,
                            std::string_view contents);
+
+/// An error if `output` is one of `inputs`, under whatever name. Empty paths
+/// and files that are not there are no such file.
+Status checkKeeps(const std::filesystem::path &output,
+                  const std::vector<std::filesystem::path> &inputs);
+
+/// Removes what unfinished calls of writeFileAtomically have written, for a
+/// process that a signal ends. Safe in a signal handler; the calls then fail.
+void removePartialFiles();
 
 /// Writes all bytes to a descriptor, through short writes and interrupts.
 Status writeAll(int fd, const void *data, size_t size);

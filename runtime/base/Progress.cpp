@@ -40,4 +40,32 @@ void Progress::update(int64_t done) {
   std::fflush(stderr);
 }
 
+BusyLine::BusyLine(std::string what) {
+  if (::isatty(2) == 1)
+    thread = std::thread([this, what = std::move(what)] { draw(what); });
+}
+
+BusyLine::~BusyLine() {
+  if (!thread.joinable())
+    return;
+  {
+    std::lock_guard lock(mutex);
+    done = true;
+  }
+  ended.notify_one();
+  thread.join();
+}
+
+void BusyLine::draw(const std::string &what) {
+  std::unique_lock lock(mutex);
+  auto isDone = [this] { return done; };
+  if (ended.wait_for(lock, kQuietTime, isDone))
+    return;
+  auto seconds = kQuietTime;
+  do
+    fmt::print(stderr, "\r\x1b[K{} ({} s)", what, (seconds++).count());
+  while (!ended.wait_for(lock, std::chrono::seconds(1), isDone));
+  fmt::print(stderr, "\r\x1b[K");
+}
+
 } // namespace betz

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
+#include <mutex>
 #include <string>
+#include <thread>
 
 namespace betz {
 
@@ -29,6 +32,24 @@ private:
   Clock::time_point lastDraw;
   bool terminal;
   bool drawn = false;
+};
+
+/// The same for a task that cannot say how far it is: "compiling m (5 s)",
+/// redrawn every second by a thread of its own while the object lives.
+class BusyLine {
+public:
+  explicit BusyLine(std::string what);
+  ~BusyLine();
+  BusyLine(const BusyLine &) = delete;
+  BusyLine &operator=(const BusyLine &) = delete;
+
+private:
+  void draw(const std::string &what);
+
+  std::mutex mutex;
+  std::condition_variable ended;
+  bool done = false; // guarded by mutex
+  std::thread thread;
 };
 
 } // namespace betz

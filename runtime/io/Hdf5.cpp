@@ -5,15 +5,33 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
+#include <mutex>
 #include <new>
 
 namespace betz {
 namespace hdf5 {
 
+namespace {
+
+std::mutex libraryMutex;
+/// How often this thread holds libraryMutex. Not std::recursive_mutex, whose
+/// owner a forked child is not: rehearse() forks while it holds the lock.
+thread_local int holds = 0;
+
+} // namespace
+
+LibraryLock::~LibraryLock() {
+  if (--holds == 0)
+    libraryMutex.unlock();
+}
+
 LibraryLock::LibraryLock() {
-  static std::recursive_mutex mutex;
-  lock = std::unique_lock(mutex);
+  if (holds++ == 0)
+    libraryMutex.lock();
   static const bool initialised = [] {
+    // At exit the library would close again what a full disk kept it from
+    // closing, and crash.
+    H5dont_atexit();
     H5open();
     // A file must not make Betz load code.
     H5PLset_loading_state(0);
@@ -25,6 +43,22 @@ LibraryLock::LibraryLock() {
   H5Eclear2(H5E_DEFAULT);
 }
 
+namespace {
+
+/// The system's own words where the library wraps them in a paragraph of
+/// numbers; one line in any case.
+std::string shorten(std::string reason) {
+  constexpr std::string_view kMark = "error message = '";
+  if (size_t mark = reason.find(kMark); mark != std::string::npos) {
+    reason.erase(0, mark + kMark.size());
+    reason.erase(std::min(reason.find('\''), reason.size()));
+  }
+  std::replace(reason.begin(), reason.end(), '\n', ' ');
+  return reason;
+}
+
+} // namespace
+
 std::string latestReason() {
   std::string reason;
   auto keep = [](unsigned, const H5E_error2_t *error, void *into) -> herr_t {
@@ -34,7 +68,7 @@ std::string latestReason() {
   // Upward walks from the innermost failure; downward ends with it.
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_DOWNWARD, keep, &reason);
   H5Eclear2(H5E_DEFAULT);
-  return reason.empty() ? "no reason given" : reason;
+  return reason.empty() ? "no reason given" : shorten(std::move(reason));
 }
 
 } // namespace hdf5

@@ -1,25 +1,25 @@
 //===- Hdf5Internal.h - Handles and errors of the HDF5 library ------------===//
 //
-// For Hdf5.cpp and Hdf5Writer.cpp only: nothing else includes hdf5.h.
+// For Hdf5*.cpp only: nothing else includes hdf5.h.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
 #include <hdf5.h>
-#include <mutex>
 #include <string>
 #include <utility>
 
 namespace betz::hdf5 {
 
-/// Held during every use of the library, the closing of handles included.
-/// Silences the library's own error printing on this thread.
+/// Held during every use of the library, the closing of handles included; one
+/// thread may hold several. Silences the library's own error printing on this
+/// thread.
 class LibraryLock {
 public:
   LibraryLock();
-
-private:
-  std::unique_lock<std::recursive_mutex> lock;
+  ~LibraryLock();
+  LibraryLock(const LibraryLock &) = delete;
+  LibraryLock &operator=(const LibraryLock &) = delete;
 };
 
 /// Owns one library object; closed under the caller's LibraryLock.

@@ -1,6 +1,7 @@
 #include "runtime/io/Nwb.h"
 #include "runtime/base/Suggest.h"
 #include "runtime/io/Hdf5.h"
+#include "runtime/io/Hdf5Rehearsal.h"
 #include "runtime/io/NwbUnits.h"
 
 #include <algorithm>
@@ -239,6 +240,54 @@ Status checkTimestamps(const Hdf5File &file, const SeriesInfo &info,
   return Status::ok();
 }
 
+Result<Series> readSeries(const SeriesInfo &info) {
+  BETZ_ASSIGN_OR_RETURN(Hdf5File file, Hdf5File::open(info.file));
+  if (!info.problem.empty())
+    return dataLoss(file.locate(info.path, info.problem));
+  Series series;
+  series.info = info;
+  BETZ_ASSIGN_OR_RETURN(series.values, file.readDoubles(info.path + "/data"));
+  if (int64_t(series.values.size()) != info.rows * info.columns)
+    return dataLoss(file.locate(info.path, "changed while it was read"));
+  if (info.conversion != 1 || info.offset != 0)
+    for (double &value : series.values)
+      value = value * info.conversion + info.offset;
+  if (info.rate) {
+    series.time.resize(size_t(info.rows));
+    for (int64_t row = 0; row < info.rows; ++row)
+      series.time[size_t(row)] = info.startingTime + double(row) / *info.rate;
+    return series;
+  }
+  BETZ_ASSIGN_OR_RETURN(series.time,
+                        file.readDoubles(info.path + "/timestamps"));
+  if (int64_t(series.time.size()) != info.rows)
+    return dataLoss(file.locate(info.path, "changed while it was read"));
+  BETZ_RETURN_IF_ERROR(checkTimestamps(file, info, series.time));
+  return series;
+}
+
+Result<Recording> readRecording(const std::filesystem::path &path,
+                                const std::filesystem::path &behaviorPath) {
+  BETZ_ASSIGN_OR_RETURN(Hdf5File file, Hdf5File::open(path));
+  BETZ_RETURN_IF_ERROR(checkIsNwb(file));
+  Recording recording;
+  recording.file = path;
+  recording.nwbVersion =
+      file.stringAttribute("/", "nwb_version").value_or("unknown");
+  BETZ_ASSIGN_OR_RETURN(recording.identifier, readText(file, "/identifier"));
+  BETZ_RETURN_IF_ERROR(readTrials(file, recording.trials, recording.warnings));
+  BETZ_RETURN_IF_ERROR(readSeriesList(file, path, recording.series));
+  if (!behaviorPath.empty())
+    BETZ_RETURN_IF_ERROR(readBehaviorFile(behaviorPath, recording));
+  BETZ_RETURN_IF_ERROR(
+      readUnits(file, recording.trials, recording.units, recording.warnings));
+  if (recording.units.count() == 0 && recording.series.empty())
+    return dataLoss(file.locate(
+        "/units", "is missing or empty, and there is no behaviour either; give "
+                  "a recording with sorted units"));
+  return recording;
+}
+
 std::vector<std::string> namesOf(const std::vector<SeriesInfo> &series) {
   std::vector<std::string> names;
   for (const SeriesInfo &info : series)
@@ -281,24 +330,16 @@ double Series::medianStep() const {
 
 Result<Recording> Recording::open(const std::filesystem::path &path,
                                   const std::filesystem::path &behaviorPath) {
-  BETZ_ASSIGN_OR_RETURN(Hdf5File file, Hdf5File::open(path));
-  BETZ_RETURN_IF_ERROR(checkIsNwb(file));
-  Recording recording;
-  recording.file = path;
-  recording.nwbVersion =
-      file.stringAttribute("/", "nwb_version").value_or("unknown");
-  BETZ_ASSIGN_OR_RETURN(recording.identifier, readText(file, "/identifier"));
-  BETZ_RETURN_IF_ERROR(readTrials(file, recording.trials, recording.warnings));
-  BETZ_RETURN_IF_ERROR(readSeriesList(file, path, recording.series));
-  if (!behaviorPath.empty())
-    BETZ_RETURN_IF_ERROR(readBehaviorFile(behaviorPath, recording));
+  auto read = [&] { return readRecording(path, behaviorPath); };
+  hdf5::RehearsalLimits limits = hdf5::RehearsalLimits::forFile(path);
+  std::string files = path.string();
+  if (!behaviorPath.empty()) {
+    files += " or " + behaviorPath.string();
+    limits.memory += hdf5::RehearsalLimits::forFile(behaviorPath).memory;
+  }
   BETZ_RETURN_IF_ERROR(
-      readUnits(file, recording.trials, recording.units, recording.warnings));
-  if (recording.units.count() == 0 && recording.series.empty())
-    return dataLoss(file.locate(
-        "/units", "is missing or empty, and there is no behaviour either; give "
-                  "a recording with sorted units"));
-  return recording;
+      hdf5::rehearse(files, [&] { return read().status(); }, limits));
+  return read();
 }
 
 Result<const SeriesInfo *>
@@ -333,29 +374,11 @@ Recording::chooseSeries(const std::string &name) const {
 }
 
 Result<Series> loadSeries(const SeriesInfo &info) {
-  BETZ_ASSIGN_OR_RETURN(Hdf5File file, Hdf5File::open(info.file));
-  if (!info.problem.empty())
-    return dataLoss(file.locate(info.path, info.problem));
-  Series series;
-  series.info = info;
-  BETZ_ASSIGN_OR_RETURN(series.values, file.readDoubles(info.path + "/data"));
-  if (int64_t(series.values.size()) != info.rows * info.columns)
-    return dataLoss(file.locate(info.path, "changed while it was read"));
-  if (info.conversion != 1 || info.offset != 0)
-    for (double &value : series.values)
-      value = value * info.conversion + info.offset;
-  if (info.rate) {
-    series.time.resize(size_t(info.rows));
-    for (int64_t row = 0; row < info.rows; ++row)
-      series.time[size_t(row)] = info.startingTime + double(row) / *info.rate;
-    return series;
-  }
-  BETZ_ASSIGN_OR_RETURN(series.time,
-                        file.readDoubles(info.path + "/timestamps"));
-  if (int64_t(series.time.size()) != info.rows)
-    return dataLoss(file.locate(info.path, "changed while it was read"));
-  BETZ_RETURN_IF_ERROR(checkTimestamps(file, info, series.time));
-  return series;
+  auto read = [&] { return readSeries(info); };
+  BETZ_RETURN_IF_ERROR(hdf5::rehearse(
+      info.file.string(), [&] { return read().status(); },
+      hdf5::RehearsalLimits::forFile(info.file)));
+  return read();
 }
 
 } // namespace betz

@@ -121,19 +121,6 @@ const Refused kRefused[] = {
         -> tensor<?x1x9000xf32, #betz.rows<"batch">>
     return %y : tensor<?x1x9000xf32, #betz.rows<"batch">>)",
      "its rows or heads are too wide for the CPU"},
-    {"block_map", "model",
-     R"((%q: tensor<?x3x8xf32, #betz.rows<"batch">> {betz.input = "q"},
-       %m: tensor<1x1xi32> {betz.input = "m"})
-      -> (tensor<?x3x8xf32, #betz.rows<"batch">> {betz.output = "out"}) {
-    %y = betz.attention %q, %q, %q blocks %m
-        {heads = 1 : i64, kv_heads = 1 : i64, scale = 1.0 : f64,
-         map_block = 64 : i64}
-        : (tensor<?x3x8xf32, #betz.rows<"batch">>,
-           tensor<?x3x8xf32, #betz.rows<"batch">>,
-           tensor<?x3x8xf32, #betz.rows<"batch">>, tensor<1x1xi32>)
-        -> tensor<?x3x8xf32, #betz.rows<"batch">>
-    return %y : tensor<?x3x8xf32, #betz.rows<"batch">>)",
-     "the CPU generates no code for block maps"},
     {"rows_scaled_by_a_slice", "kernels",
      R"((%x: !x {betz.input = "x"}) -> (!x {betz.output = "out"}) {
     %s = betz.slice %x {offset = 3 : i64}
