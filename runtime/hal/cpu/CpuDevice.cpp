@@ -82,14 +82,14 @@ private:
   std::vector<std::string_view> isas;
 };
 
+} // namespace
+
 int usableCores() {
   cpu_set_t cores;
   if (::sched_getaffinity(0, sizeof(cores), &cores) == 0)
     return std::max(1, CPU_COUNT(&cores));
   return int(std::max(1u, std::thread::hardware_concurrency()));
 }
-
-} // namespace
 
 Result<std::unique_ptr<Device>> createCpuDevice(const CpuOptions &options) {
   if (options.threads < 0 || options.threads > kMaxThreads)

@@ -5,6 +5,9 @@
 
 namespace betz {
 
+/// Cores that this process may use, at least 1.
+int usableCores();
+
 struct CpuOptions {
   /// Threads that share a kernel's tasks, the caller among them; 0 means one
   /// for each core that this process may use.

@@ -196,5 +196,18 @@ TEST_F(RunFile, BenchTimesEveryKernel) {
   EXPECT_NE(outcome.err.find("fits no bucket"), std::string::npos);
 }
 
+TEST_F(RunFile, BenchRefusesPicturesOfNothing) {
+  Outcome outcome =
+      run({"bench", path("m.betz"), "--steps-only", "--trace", path("t")});
+  EXPECT_EQ(outcome.exitCode, 2);
+  EXPECT_NE(outcome.err.find("--steps-only leaves nothing"), std::string::npos)
+      << outcome.err;
+  outcome = run({"bench", path("m.betz"), "--device", "null", "--roofline",
+                 path("r.svg")});
+  EXPECT_EQ(outcome.exitCode, 2);
+  EXPECT_NE(outcome.err.find("--device cpu only"), std::string::npos)
+      << outcome.err;
+}
+
 } // namespace
 } // namespace betz

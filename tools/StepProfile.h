@@ -1,0 +1,74 @@
+//===- StepProfile.h - Where the time of a step goes ----------------------===//
+#pragma once
+
+#include "codegen/common/KernelSpec.h"
+#include "runtime/session/Session.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace betz {
+
+/// All launches of one kernel in a step.
+struct KernelTime {
+  std::string name;
+  /// Its function; kernels with equal specs share it.
+  std::string code;
+  std::string section;
+  int64_t calls = 0;
+  /// Of all calls together: inside a step, and each run again and again.
+  double seconds = 0, aloneSeconds = 0;
+  /// Of all calls together; nothing where the kernel's spec does not say.
+  std::optional<KernelWork> work = {};
+
+  double flops() const { return work ? work->flops : 0; }
+  double bytes() const { return work ? work->bytes : 0; }
+};
+
+/// One launch inside a step; seconds since its first launch began.
+struct LaunchTime {
+  /// Of StepProfile::kernels.
+  size_t kernel = 0;
+  double begin = 0, end = 0;
+  std::optional<KernelWork> work = {};
+};
+
+struct StepProfile {
+  int64_t batch = 0;
+  std::vector<int64_t> extents;
+  size_t steps = 0;
+  /// Seconds of a whole step.
+  double median = 0, p99 = 0;
+  /// Those that the step launches.
+  std::vector<KernelTime> kernels;
+  /// Of the fastest pass; empty when only whole steps were measured.
+  std::vector<LaunchTime> launches;
+
+  double flops() const;
+  double kernelSeconds() const;
+  /// What a step takes beside its kernels: checks, copies, going from one
+  /// kernel to the next. Noise can make it negative.
+  double hostSeconds() const { return median - kernelSeconds(); }
+};
+
+struct ProfileOptions {
+  /// Of each window, or as many as the program takes.
+  int64_t events = 512;
+  /// Seconds of whole steps, at least.
+  double minTime = 1;
+  /// Leaves kernels' times and the launches out.
+  bool stepsOnly = false;
+};
+
+/// Runs random steps of `batch` windows: whole, then launch by launch with a
+/// timestamp on either side, then each launch alone. An InvalidArgument when
+/// no bucket holds such a step.
+Result<StepProfile> profileStep(Session &session, int64_t batch,
+                                const ProfileOptions &options);
+
+/// Work of one launch of a kernel; nothing where its spec does not say.
+std::optional<KernelWork> workOf(const KernelSpecEntry &kernel,
+                                 std::span<const int64_t> extents);
+
+} // namespace betz
