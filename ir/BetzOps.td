@@ -320,6 +320,16 @@ def Betz_GeluOp : Betz_UnaryOp<"gelu"> {
   }];
 }
 
+def Betz_SiluOp : Betz_UnaryOp<"silu"> {
+  let summary = "Sigmoid linear unit";
+  let description = [{
+    `x / (1 + exp(-x))`: infinity stays infinity, minus infinity gives NaN, as
+    the formula does.
+
+    - C1: the result has the type of `x`.
+  }];
+}
+
 //===----------------------------------------------------------------------===//
 // Weights
 //===----------------------------------------------------------------------===//

@@ -22,6 +22,8 @@ static Value computeUnary(Emitter &e, EpilogueStep::Kind kind, Value x) {
   switch (kind) {
   case EpilogueStep::Kind::Gelu:
     return emitGelu(e, x);
+  case EpilogueStep::Kind::Silu:
+    return emitSilu(e, x);
   default:
     llvm_unreachable("not a unary step");
   }

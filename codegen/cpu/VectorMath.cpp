@@ -59,6 +59,13 @@ Value emitGelu(Emitter &e, Value x) {
   return e.fma(half, erf, half);
 }
 
+Value emitSilu(Emitter &e, Value x) {
+  // emitExp stays finite; the square of half the way does overflow, so that
+  // what lies far below zero gives zero and minus infinity gives NaN.
+  Value half = emitExp(e, e.fmul(x, e.splat(-0.5)));
+  return e.fdiv(x, e.fma(half, half, e.splat(1.0)));
+}
+
 SinCos emitSinCosTurns(Emitter &e, Value turns) {
   // The fraction in [-1/2, 1/2] turns is exact in f64; half its angle lies in
   // [-pi/2, pi/2], where Taylor series reach f32's precision; the double-angle

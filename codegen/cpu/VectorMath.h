@@ -12,6 +12,9 @@ Value emitExp(Emitter &e, Value x);
 /// The exact GELU, x / 2 * (1 + erf(x / sqrt 2)); error of erf below 4e-7.
 Value emitGelu(Emitter &e, Value x);
 
+/// x / (1 + e^-x), relative error below 1e-6; minus infinity gives NaN.
+Value emitSilu(Emitter &e, Value x);
+
 /// Sine and cosine of 2 pi `turns` (8 x f64, any size whose fraction is still
 /// exact), as 8 x f32 with an error below 3e-7.
 struct SinCos {

@@ -237,6 +237,13 @@ Tensor evaluateGelu(ir::GeluOp op, const Operands &operands) {
   return result;
 }
 
+Tensor evaluateSilu(ir::SiluOp op, const Operands &operands) {
+  Tensor result = operands[op.getX()];
+  for (double &x : result.real)
+    x = x / (1 + std::exp(-x));
+  return result;
+}
+
 Tensor evaluateSlice(ir::SliceOp op, const Operands &operands) {
   const Tensor &x = operands[op.getX()];
   const int64_t offset = op.getOffset();
@@ -296,6 +303,7 @@ Result<Tensor> evaluateOp(mlir::Operation *op, const Operands &operands) {
         return evaluateBinary(o, operands, std::multiplies<double>());
       })
       .Case([&](ir::GeluOp o) -> R { return evaluateGelu(o, operands); })
+      .Case([&](ir::SiluOp o) -> R { return evaluateSilu(o, operands); })
       .Case([&](ir::SliceOp o) -> R { return evaluateSlice(o, operands); })
       .Case([&](ir::ReshapeOp o) -> R { return evaluateReshape(o, operands); })
       .Default([](mlir::Operation *o) -> R {

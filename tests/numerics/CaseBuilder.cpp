@@ -156,9 +156,12 @@ Value CaseBuilder::input(const std::string &name, const Rows &rows,
 }
 
 Value CaseBuilder::integerInput(const std::string &name, const Rows &rows,
-                                std::vector<int32_t> values) {
-  auto size = int64_t(values.size());
-  return addInput(name, rows, integers(rows), {{size}, {}, std::move(values)});
+                                std::vector<int32_t> values,
+                                const std::vector<int64_t> &inner) {
+  std::vector<int64_t> shape{rows.size + rows.plus};
+  shape.insert(shape.end(), inner.begin(), inner.end());
+  return addInput(name, rows, integers(rows, inner),
+                  {std::move(shape), {}, std::move(values)});
 }
 
 Value CaseBuilder::op(const std::string &syntax,

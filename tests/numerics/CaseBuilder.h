@@ -63,7 +63,8 @@ public:
   Value input(const std::string &name, const Rows &rows,
               const std::vector<int64_t> &inner, Fill fill = Fill::Normal);
   Value integerInput(const std::string &name, const Rows &rows,
-                     std::vector<int32_t> values);
+                     std::vector<int32_t> values,
+                     const std::vector<int64_t> &inner = {});
 
   /// One op of `@main`, `syntax` as above.
   Value op(const std::string &syntax, const std::vector<Value> &operands,

@@ -5,6 +5,8 @@
 #include "tests/numerics/CpuRunner.h"
 #include "tests/numerics/OpCases.h"
 
+#include <bit>
+#include <cmath>
 #include <gtest/gtest.h>
 #include <random>
 
@@ -35,6 +37,28 @@ CompileOptions smallBuckets() {
   return options;
 }
 
+/// Values that one run of each level gave, by the level's name.
+using ByLevel = std::map<std::string, reference::TensorMap>;
+
+/// Of each element; the sign and payload of a NaN mean nothing.
+std::vector<uint64_t> bitsOf(const reference::Tensor &tensor) {
+  std::vector<uint64_t> bits;
+  for (double value : tensor.real)
+    bits.push_back(std::isnan(value) ? ~uint64_t(0)
+                                     : std::bit_cast<uint64_t>(value));
+  bits.insert(bits.end(), tensor.integer.begin(), tensor.integer.end());
+  return bits;
+}
+
+/// Eight lanes or sixteen, the order of every sum is the same.
+void expectWideBitsEqual(const ByLevel &outputs) {
+  if (!outputs.count("avx512") || !outputs.count("avx2"))
+    return;
+  for (const auto &[name, tensor] : outputs.at("avx2"))
+    EXPECT_EQ(bitsOf(tensor), bitsOf(outputs.at("avx512").at(name)))
+        << name << ", seed " << freshSeed();
+}
+
 void expectAgreement(const OpCase &opCase) {
   auto context = ir::makeContext();
   auto module = ir::parseModule(*context, opCase.moduleText, opCase.name);
@@ -52,6 +76,7 @@ void expectAgreement(const OpCase &opCase) {
     return;
   }
   ASSERT_TRUE(program.isOk()) << program.status().message();
+  ByLevel outputs;
   for (const std::string &level : runnableLevels(**program)) {
     auto runner = CpuRunner::open(*program, level);
     ASSERT_TRUE(runner.isOk()) << runner.status().message();
@@ -60,8 +85,10 @@ void expectAgreement(const OpCase &opCase) {
       ASSERT_TRUE(got.isOk()) << got.status().message();
       EXPECT_EQ(compareTensors(*expected, *got, opCase.cpuTolerance), "")
           << level << ", pieces of " << cut.largest << ", seed " << freshSeed();
+      outputs[level] = std::move(*got);
     }
   }
+  expectWideBitsEqual(outputs);
 }
 
 class CpuOpCaseTest : public testing::TestWithParam<OpCase> {};

@@ -187,8 +187,10 @@ private:
 
 bool canRun(std::string_view isa) {
   __builtin_cpu_init();
-  return isa == "scalar" || (isa == "avx2" && __builtin_cpu_supports("avx2") &&
-                             __builtin_cpu_supports("fma"));
+  return isa == "scalar" ||
+         (isa == "avx512" && __builtin_cpu_supports("x86-64-v4")) ||
+         (isa == "avx2" && __builtin_cpu_supports("avx2") &&
+          __builtin_cpu_supports("fma"));
 }
 
 } // namespace

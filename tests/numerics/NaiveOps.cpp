@@ -96,6 +96,32 @@ Array naiveNorm(ir::NormOp op, const Lookup &get) {
   return result;
 }
 
+/// By the moments of the row, as above.
+Array naiveNormScale(ir::NormScaleOp op, const Lookup &get) {
+  const Array &x = get(op.getX());
+  Array result(withLast(x.shape, 1));
+  const int64_t columns = x.shape.back();
+  result.forEach([&](const Index &at) {
+    Real sum = 0, squares = 0;
+    for (int64_t d = 0; d < columns; ++d) {
+      sum += x[withLast(at, d)];
+      squares += x[withLast(at, d)] * x[withLast(at, d)];
+    }
+    Real mean = op.getKind() == ir::NormKind::Layer ? sum / columns : 0;
+    Real eps = op.getEps().convertToDouble();
+    result[at] = 1 / std::sqrt(squares / columns - mean * mean + eps);
+  });
+  return result;
+}
+
+Array naiveScaleRows(ir::ScaleRowsOp op, const Lookup &get) {
+  Array result = get(op.getX());
+  const Array &scale = get(op.getScale());
+  result.forEach(
+      [&](const Index &at) { result[at] *= scale[withLast(at, 0)]; });
+  return result;
+}
+
 Array naiveMatmul(ir::MatmulOp op, const Lookup &get) {
   const Array &x = get(op.getX()), &weight = get(op.getWeight());
   Array result(withLast(x.shape, op.getOutputColumns()));
@@ -123,6 +149,59 @@ Array naivePackPanels(ir::PackPanelsOp op, const Lookup &get) {
   return result;
 }
 
+Array naiveFill(ir::FillOp op) {
+  Array result(
+      llvm::cast<ir::Tensor>(op.getResult().getType()).getShape().vec());
+  std::fill(result.values.begin(), result.values.end(),
+            op.getValue().convertToDouble());
+  return result;
+}
+
+Array naiveSubtractMean(ir::SubtractMeanOp op, const Lookup &get) {
+  const Array &x = get(op.getX());
+  Array result = x;
+  const size_t dim = op.getDim();
+  result.forEach([&](const Index &at) {
+    Index other = at;
+    Real sum = 0;
+    for (other[dim] = 0; other[dim] < x.shape[dim]; ++other[dim])
+      sum += x[other];
+    result[at] -= sum / x.shape[dim];
+  });
+  return result;
+}
+
+Array naiveTranspose(ir::TransposeOp op, const Lookup &get) {
+  const Array &x = get(op.getX());
+  Array result({x.shape[1], x.shape[0]});
+  result.forEach([&](const Index &at) { result[at] = x[{at[1], at[0]}]; });
+  return result;
+}
+
+Array naiveConcat(ir::ConcatOp op, const Lookup &get) {
+  auto type = llvm::cast<ir::Tensor>(op.getResult().getType());
+  Array result(type.getShape().vec());
+  result.forEach([&](const Index &at) {
+    int64_t row = at[0];
+    unsigned part = 0;
+    for (; row >= get(op.getParts()[part]).shape[0]; ++part)
+      row -= get(op.getParts()[part]).shape[0];
+    result[at] = get(op.getParts()[part])[{row, at[1]}];
+  });
+  return result;
+}
+
+Array naiveExpandHeads(ir::ExpandHeadsOp op, const Lookup &get) {
+  const Array &x = get(op.getX());
+  const int64_t heads = op.getHeads();
+  Array result({x.shape[0] * heads, x.shape[1]});
+  result.forEach([&](const Index &at) {
+    bool own = at[1] / (x.shape[1] / heads) == at[0] % heads;
+    result[at] = own ? x[{at[0] / heads, at[1]}] : 0;
+  });
+  return result;
+}
+
 /// Softmax as it is defined: long double holds the exponentials.
 Array naiveAttention(ir::AttentionOp op, const Lookup &get) {
   const Array &q = get(op.getQ()), &k = get(op.getK()), &v = get(op.getV());
@@ -134,11 +213,19 @@ Array naiveAttention(ir::AttentionOp op, const Lookup &get) {
       ragged ? get(op.getRowSplits()).shape[0] - 1 : k.shape[0];
   const int64_t keys = ragged ? k.shape[0] : k.shape[1];
 
+  auto mapAllows = [&](int64_t l, int64_t j) {
+    if (!op.getBlockMap())
+      return true;
+    const Array &map = get(op.getBlockMap());
+    auto block = int64_t(*op.getMapBlock());
+    return j / block < map.shape[1] && map[{l / block, j / block}] != 0;
+  };
   auto sees = [&](int64_t b, int64_t l, int64_t e) {
     if (!ragged)
-      return !op.getCausal() || e <= l + keys - queries;
+      return mapAllows(l, e) && (!op.getCausal() || e <= l + keys - queries);
     const Array &splits = get(op.getRowSplits());
-    bool seen = splits[{b}] <= e && e < splits[{b + 1}];
+    bool seen = splits[{b}] <= e && e < splits[{b + 1}] &&
+                mapAllows(l, e - int64_t(splits[{b}]));
     if (op.getBounds()) {
       const Array &bounds = get(op.getBounds());
       Real time = get(op.getKeyTime())[{e}];
@@ -244,6 +331,13 @@ Array naiveGelu(ir::GeluOp op, const Lookup &get) {
   return result;
 }
 
+Array naiveSilu(ir::SiluOp op, const Lookup &get) {
+  Array result = get(op.getX());
+  for (Real &x : result.values)
+    x = x / (1 + std::exp(-x));
+  return result;
+}
+
 Array naiveSlice(ir::SliceOp op, const Lookup &get) {
   const Array &x = get(op.getX());
   auto type = llvm::cast<ir::Tensor>(op.getResult().getType());
@@ -270,6 +364,13 @@ Array naiveOp(mlir::Operation *op, const Lookup &get) {
       .Case([&](ir::SegmentSubOp o) { return naiveSegmentSub(o, get); })
       .Case([&](ir::GatherSumOp o) { return naiveGatherSum(o, get); })
       .Case([&](ir::NormOp o) { return naiveNorm(o, get); })
+      .Case([&](ir::NormScaleOp o) { return naiveNormScale(o, get); })
+      .Case([&](ir::ScaleRowsOp o) { return naiveScaleRows(o, get); })
+      .Case([&](ir::FillOp o) { return naiveFill(o); })
+      .Case([&](ir::SubtractMeanOp o) { return naiveSubtractMean(o, get); })
+      .Case([&](ir::TransposeOp o) { return naiveTranspose(o, get); })
+      .Case([&](ir::ConcatOp o) { return naiveConcat(o, get); })
+      .Case([&](ir::ExpandHeadsOp o) { return naiveExpandHeads(o, get); })
       .Case([&](ir::MatmulOp o) { return naiveMatmul(o, get); })
       .Case([&](ir::PackPanelsOp o) { return naivePackPanels(o, get); })
       .Case([&](ir::AttentionOp o) { return naiveAttention(o, get); })
@@ -282,6 +383,7 @@ Array naiveOp(mlir::Operation *op, const Lookup &get) {
         return naiveBinary(o, get, [](Real x, Real y) { return x * y; });
       })
       .Case([&](ir::GeluOp o) { return naiveGelu(o, get); })
+      .Case([&](ir::SiluOp o) { return naiveSilu(o, get); })
       .Case([&](ir::SliceOp o) { return naiveSlice(o, get); })
       .Case([&](ir::ReshapeOp o) { return naiveReshape(o, get); });
 }

@@ -88,6 +88,36 @@ OpCase normCase(CaseBuilder &b, const NormShape &s) {
             operands, floats(s.rows, s.inner))});
 }
 
+OpCase normScaleCase(CaseBuilder &b, const NormShape &s) {
+  std::vector<int64_t> inner = s.inner;
+  inner.back() = 1;
+  Value x = b.input("x", s.rows, s.inner, s.fill);
+  return b.finish(
+      {b.op(fmt::format("norm_scale {} %x {{eps = 1.0e-5 : f64}}", s.kind), {x},
+            floats(s.rows, inner))});
+}
+
+/// Of a gathered sum only the factor of each row is wanted.
+OpCase gatherScaleCase(CaseBuilder &b, const std::string &kind, int64_t events,
+                       int64_t columns) {
+  const Rows rows{"events", events};
+  Value i = b.integerInput("i", rows, b.uniform(events, 0, 6));
+  Value j = b.integerInput("j", rows, b.uniform(events, 0, 2));
+  Value sum =
+      b.op("gather_sum (%i, %j) in (%t, %u)",
+           {i, j, b.weight("t", {7, columns}), b.weight("u", {3, columns})},
+           floats(rows, {columns}));
+  return b.finish({b.op(
+      fmt::format("norm_scale {} {} {{eps = 1.0e-5 : f64}}", kind, sum.name),
+      {sum}, floats(rows, {1}))});
+}
+
+OpCase scaleRowsCase(CaseBuilder &b, const Rows &rows, Fill fill) {
+  Value x = b.input("x", rows, {5, 19}, fill);
+  Value scale = b.input("scale", rows, {5, 1});
+  return b.finish({b.op("scale_rows %x, %scale", {x, scale}, x.type)});
+}
+
 struct MatmulShape {
   Rows rows = {"batch", 7};
   std::vector<int64_t> inner;
@@ -126,12 +156,43 @@ OpCase constantRowsCase(CaseBuilder &b) {
   return b.finish({b.op("add %y, " + product.name, {y, product}, y.type)});
 }
 
+struct ScaledMatmulShape {
+  Rows rows = {"batch", 9};
+  std::vector<int64_t> inner = {37};
+  int64_t columns = 19;
+  std::string kind = "rms";
+  /// The rows' factors: measured on what the matmul reads, or an operand.
+  bool own = true;
+  Fill fill = Fill::Normal;
+};
+
+/// gelu(scale * (x W^T) + bias), as passes leave a norm before a matmul.
+OpCase scaledMatmulCase(CaseBuilder &b, const ScaledMatmulShape &s) {
+  std::vector<int64_t> inner = s.inner, one = s.inner;
+  inner.back() = s.columns;
+  one.back() = 1;
+  std::string type = floats(s.rows, inner);
+  Value x = b.input("x", s.rows, s.inner, s.fill);
+  Value scale =
+      s.own
+          ? b.op(fmt::format("norm_scale {} %x {{eps = 1.0e-5 : f64}}", s.kind),
+                 {x}, floats(s.rows, one))
+          : b.input("scale", s.rows, one);
+  Value y = b.op("matmul %x, %weight",
+                 {x, b.weight("weight", {s.columns, s.inner.back()})}, type);
+  y = b.op(fmt::format("scale_rows {}, {}", y.name, scale.name), {y, scale},
+           type);
+  y = b.op(fmt::format("add {}, %bias", y.name),
+           {y, b.weight("bias", {s.columns})}, type);
+  return b.finish({b.op("gelu " + y.name, {y}, type)});
+}
+
 //===----------------------------------------------------------------------===//
 // Attention
 //===----------------------------------------------------------------------===//
 
 /// Where NaN stands.
-enum class Poison { None, EarlyKeys, LastKey, Query };
+enum class Poison { None, EarlyKeys, LastKey, Query, UnseenBlocks };
 
 struct AttentionShape {
   /// Ragged keys: of each window; dense keys: `keys` for each of `batch`.
@@ -143,15 +204,20 @@ struct AttentionShape {
   bool batchedQuery = false, causal = false;
   /// Narrows by time if positive; keys lie in a span of 120.
   double reach = 0;
+  /// Blocks of a random map, if positive, and its columns. Of its rows the last
+  /// is zero if there are several; so is the second column for UnseenBlocks.
+  int64_t mapBlock = 0, mapColumns = 0;
   Poison poison = Poison::None;
 };
 
 constexpr double kSpan = 120;
 
 std::string attentionAttributes(const AttentionShape &s) {
-  return fmt::format("{{heads = {} : i64, kv_heads = {} : i64, "
-                     "scale = {:.17e} : f64{}}}",
-                     s.heads, s.kvHeads, s.scale, s.causal ? ", causal" : "");
+  return fmt::format(
+      "{{heads = {} : i64, kv_heads = {} : i64, "
+      "scale = {:.17e} : f64{}{}}}",
+      s.heads, s.kvHeads, s.scale, s.causal ? ", causal" : "",
+      s.mapBlock ? fmt::format(", map_block = {} : i64", s.mapBlock) : "");
 }
 
 Value attentionQuery(CaseBuilder &b, const AttentionShape &s,
@@ -177,6 +243,30 @@ void poisonEarlyKeys(CaseBuilder &b, const Value &k, const Value &v,
   }
 }
 
+Value blockMap(CaseBuilder &b, const AttentionShape &s) {
+  const int64_t rows = (s.queries + s.mapBlock - 1) / s.mapBlock;
+  std::vector<int32_t> map = b.uniform(rows * s.mapColumns, -1, 1);
+  if (rows > 1)
+    std::fill(map.end() - s.mapColumns, map.end(), 0);
+  if (s.poison == Poison::UnseenBlocks)
+    for (int64_t row = 0; row < rows; ++row)
+      map[size_t(row * s.mapColumns + 1)] = 0;
+  return b.integerInput("map", {"", rows}, std::move(map), {s.mapColumns});
+}
+
+/// Makes NaN of the keys that the map's second column, or none, stands for;
+/// a batch element's keys end where `ends` says.
+void poisonUnseenBlocks(CaseBuilder &b, const AttentionShape &s,
+                        const Value &value, const std::vector<int32_t> &ends) {
+  reference::Tensor &tensor = b.tensor(value);
+  for (size_t i = 1; i < ends.size(); ++i)
+    for (int32_t row = ends[i - 1]; row < ends[i]; ++row)
+      if (int64_t column = (row - ends[i - 1]) / s.mapBlock;
+          column == 1 || column >= s.mapColumns)
+        std::fill_n(&tensor.real[size_t(row * tensor.columns())],
+                    tensor.columns(), std::numeric_limits<double>::quiet_NaN());
+}
+
 OpCase raggedAttentionCase(CaseBuilder &b, const AttentionShape &s) {
   Ragged ragged(b, s.lengths);
   const int64_t keyColumns = s.kvHeads * s.headSize;
@@ -198,6 +288,13 @@ OpCase raggedAttentionCase(CaseBuilder &b, const AttentionShape &s) {
   }
   if (s.poison == Poison::EarlyKeys)
     poisonEarlyKeys(b, operands[1], operands[2], operands[4]);
+  if (s.poison == Poison::UnseenBlocks)
+    for (const Value &value : {operands[1], operands[2]})
+      poisonUnseenBlocks(b, s, value, b.tensor(ragged.splits).integer);
+  if (s.mapBlock > 0) {
+    operands.push_back(blockMap(b, s));
+    syntax += " blocks %map";
+  }
   return b.finish(
       {b.op(syntax + " " + attentionAttributes(s), operands,
             floats(ragged.batch, {s.queries, s.heads * s.headSize}))});
@@ -217,9 +314,19 @@ OpCase attentionCase(CaseBuilder &b, const AttentionShape &s) {
       std::fill(real.end() - keyColumns, real.end(),
                 std::numeric_limits<double>::quiet_NaN());
     }
-  return b.finish(
-      {b.op("attention %q, %k, %v " + attentionAttributes(s), operands,
-            floats(batch, {s.queries, s.heads * s.headSize}))});
+  std::string syntax = "attention %q, %k, %v ";
+  if (s.mapBlock > 0) {
+    std::vector<int32_t> ends{0};
+    for (int64_t i = 0; i < s.batch; ++i)
+      ends.push_back(ends.back() + int32_t(s.keys));
+    if (s.poison == Poison::UnseenBlocks)
+      for (const Value &value : {operands[1], operands[2]})
+        poisonUnseenBlocks(b, s, value, ends);
+    operands.push_back(blockMap(b, s));
+    syntax += "blocks %map ";
+  }
+  return b.finish({b.op(syntax + attentionAttributes(s), operands,
+                        floats(batch, {s.queries, s.heads * s.headSize}))});
 }
 
 struct RotaryShape {
@@ -284,6 +391,34 @@ OpCase geluCase(CaseBuilder &b, int64_t rows, Fill fill) {
   std::string type = floats({"events", rows}, {37});
   Value x = b.input("x", {"events", rows}, {37}, fill);
   return b.finish({b.op("gelu %x", {x}, type)});
+}
+
+OpCase siluCase(CaseBuilder &b, int64_t rows, Fill fill) {
+  std::string type = floats({"events", rows}, {37});
+  Value x = b.input("x", {"events", rows}, {37}, fill);
+  return b.finish({b.op("silu %x", {x}, type)});
+}
+
+//===----------------------------------------------------------------------===//
+// Weights
+//===----------------------------------------------------------------------===//
+
+/// What one op of @prepare makes of weights of these shapes, added to an input.
+OpCase weightCase(CaseBuilder &b, const std::string &op,
+                  const std::string &attributes,
+                  const std::vector<std::vector<int64_t>> &shapes,
+                  const std::vector<int64_t> &result) {
+  std::vector<Value> operands;
+  std::vector<std::string> names;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    operands.push_back(b.rawWeight(fmt::format("w{}", i), shapes[i]));
+    names.push_back(operands.back().name);
+  }
+  Value made = b.prepared(
+      "made", fmt::format("{} {} {}", op, fmt::join(names, ", "), attributes),
+      operands, floats({"", result[0]}, {result.begin() + 1, result.end()}));
+  Value x = b.input("x", {"batch", 2}, result);
+  return b.finish({b.op("add %x, %made", {x, made}, x.type)});
 }
 
 OpCase sliceCase(CaseBuilder &b, int64_t events) {
