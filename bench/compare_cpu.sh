@@ -131,19 +131,25 @@ runTorch() { # MODEL THREADS BATCH
 export -f runTorch
 export peers
 
+# The last line of what importing a package says; nothing when it works.
+importError() { # PACKAGE
+  python3 -c "import $1" 2>&1 >/dev/null | grep Error | tail -n 1 || true
+}
+
 peersReason=''
-[ -n "$peers" ] || peersReason='no --peers folder given'
-[ -n "$peersReason" ] || [ -f "$peers/perceiver_torch.py" ] ||
+if [ -z "$peers" ]; then
+  peersReason='no --peers folder given'
+elif ! [ -f "$peers/perceiver_torch.py" ]; then
   peersReason="no $peers/perceiver_torch.py"
-[ -n "$peersReason" ] || peersReason=$(python3 -c 'import torch' 2>&1 |
-  tail -n 1)
-[ -z "$peersReason" ] || say "PyTorch, ONNX Runtime: $peersReason"
-ortReason=$peersReason
-if [ -z "$ortReason" ]; then
-  ortReason=$(python3 -c 'import onnxruntime' 2>&1 | grep Error | tail -n 1 ||
-    true)
-  [ -z "$ortReason" ] || say "ONNX Runtime: $ortReason"
+else
+  peersReason=$(importError torch)
 fi
+torchReason=$peersReason ortReason=$peersReason
+[ -n "$torchReason" ] || [ -f "$peers/bench_torch.py" ] ||
+  torchReason="no $peers/bench_torch.py"
+[ -n "$ortReason" ] || ortReason=$(importError onnxruntime)
+[ -z "$torchReason" ] || say "PyTorch: $torchReason"
+[ -z "$ortReason" ] || say "ONNX Runtime: $ortReason"
 
 # Fast ones first, so that the limit cuts off the slowest; what is compared
 # runs one after the other.
@@ -161,7 +167,7 @@ for model in ${models//,/ }; do
             "$program" "$model" "$count" "$isa" "$batch"
         done
       fi
-      [ -n "$peersReason" ] ||
+      [ -n "$torchReason" ] ||
         collect "PyTorch, $label" bash -o pipefail -c 'runTorch "$@"' _ \
           "$model" "$count" "$batch"
       [ -n "$ortReason" ] ||

@@ -24,9 +24,10 @@ struct BenchOptions {
 /// What each picture shows at its top.
 std::string describe(const BenchOptions &options, const Session &session,
                      const StepProfile &profile) {
-  return fmt::format("{}, {} windows, on {}, {} code",
+  return fmt::format("{}, {} window{}, on {}, {} code",
                      options.program.program.filename().string(), profile.batch,
-                     session.device().name(), session.isa());
+                     profile.batch == 1 ? "" : "s", session.device().name(),
+                     session.isa());
 }
 
 MachineLimits limitsOf(const BenchOptions &options, const Session &session) {

@@ -86,7 +86,7 @@ void printKernels(const StepProfile &profile, const MachineLimits &limits) {
                            total, limits),
                kernel.aloneSeconds * 1e6);
   }
-  fmt::print("{:<36} {:<20} {:>5} {:>10.1f} {:>53.1f}\n", "all kernels", "", "",
+  fmt::print("{:<36} {:<20} {:>5} {:>10.1f} {:>52.1f}\n", "all kernels", "", "",
              total * 1e6, alone * 1e6);
   fmt::print("{:<36} {:<20} {:>5} {:>10.1f}\n\n", "host, between kernels", "",
              "", profile.hostSeconds() * 1e6);

@@ -18,9 +18,11 @@ using Clock = std::chrono::steady_clock;
 
 /// Independent sums: two multiply-adds a cycle with a latency of four or five.
 constexpr int kChains = 12;
-/// Some milliseconds.
-constexpr int64_t kRounds = 2'000'000;
-constexpr int kRepetitions = 8;
+/// Half a millisecond: some repetitions go undisturbed on a busy machine.
+constexpr int64_t kRounds = 250'000;
+constexpr int kFlopsRepetitions = 100;
+/// Longer ones, each of which goes through all of the buffers.
+constexpr int kCopyRepetitions = 8;
 
 //===----------------------------------------------------------------------===//
 // Loops
@@ -100,16 +102,18 @@ template <typename Body> double timeTogether(int threads, const Body &body) {
       .count();
 }
 
-template <typename Body> double fastest(int threads, const Body &body) {
+template <typename Body>
+double fastest(int repetitions, int threads, const Body &body) {
   double best = timeTogether(threads, body);
-  for (int i = 1; i < kRepetitions; ++i)
+  for (int i = 1; i < repetitions; ++i)
     best = std::min(best, timeTogether(threads, body));
   return best;
 }
 
 double measureFlops(std::string_view isa, int threads) {
   Level level = levelOf(isa);
-  double seconds = fastest(threads, [&](int) { level.multiplyAdd(); });
+  double seconds =
+      fastest(kFlopsRepetitions, threads, [&](int) { level.multiplyAdd(); });
   return 2.0 * kChains * level.lanes * double(kRounds) * threads / seconds;
 }
 
@@ -129,7 +133,7 @@ double measureCopy(int threads) {
     return 0;
   std::fill_n(from.get(), count, Vector<4>{1, 2, 3, 4});
   const size_t share = count / size_t(threads);
-  double seconds = fastest(threads, [&](int thread) {
+  double seconds = fastest(kCopyRepetitions, threads, [&](int thread) {
     size_t begin = share * size_t(thread);
     copyPastCaches(to.get() + begin, from.get() + begin, share);
   });

@@ -9,9 +9,9 @@ namespace betz {
 namespace {
 
 // Pixels.
-constexpr double kLeft = 70, kTop = 50, kPlotWidth = 640, kPlotHeight = 460;
+constexpr double kLeft = 80, kTop = 50, kPlotWidth = 640, kPlotHeight = 460;
 constexpr double kListLeft = kLeft + kPlotWidth + 30;
-constexpr double kWidth = kListLeft + 520;
+constexpr double kWidth = kListLeft + 560;
 constexpr double kRow = 17;
 constexpr double kLabelHeight = 13;
 constexpr size_t kNameColumns = 40;
@@ -227,8 +227,8 @@ void Roofline::drawPoints() {
 
 void Roofline::drawList() {
   const std::string_view right = "text-anchor=\"end\"";
-  const double columns[] = {kListLeft + 18,  kListLeft + 26,  kListLeft + 355,
-                            kListLeft + 410, kListLeft + 460, kListLeft + 510};
+  const double columns[] = {kListLeft + 18,  kListLeft + 26,  kListLeft + 380,
+                            kListLeft + 435, kListLeft + 490, kListLeft + 550};
   double y = kTop + 8;
   auto row = [&](const std::vector<std::string> &cells) {
     for (size_t i = 0; i < cells.size(); ++i)

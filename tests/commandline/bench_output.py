@@ -44,7 +44,7 @@ class BenchOutput(unittest.TestCase):
         cls.program = cls.at / "demo.betz"
         run(BIN / "betz", "compile", MODELS / "demo.toml", "--batch", "1,8",
             "--max-events", 256, "-o", cls.program)
-        cls.text = run(BIN / "betz", "bench", cls.program, "--batch", "8,1",
+        cls.text = run(BIN / "betz-rt", "bench", cls.program, "--batch", "8,1",
                        "--events", 64, "--threads", 2, "--min-time", 0,
                        "--json", cls.at / "r.json", "--trace",
                        cls.at / "t.json", "--roofline", cls.at / "r.svg")
@@ -117,7 +117,7 @@ class BenchOutput(unittest.TestCase):
                  if k["flops"] > 0}
         self.assertEqual(len(points), len(codes))
         for point in points:
-            self.assertTrue(70 <= float(point.get("cx")) <= 710)
+            self.assertTrue(80 <= float(point.get("cx")) <= 720)
             self.assertTrue(50 <= float(point.get("cy")) <= 510)
         labels = [t.text for t in root.iter(f"{SVG}text")]
         self.assertTrue(any("GFLOP/s" in text for text in labels))
@@ -133,7 +133,7 @@ class BenchOutput(unittest.TestCase):
         self.assertEqual(len(widths), 1, widths)
 
     def test_steps_only(self):
-        report = json.loads(run(BIN / "betz", "bench", self.program,
+        report = json.loads(run(BIN / "betz-rt", "bench", self.program,
                                 "--steps-only", "--min-time", 0, "--events",
                                 64, "--json", "-"))
         step = report["steps"][0]
