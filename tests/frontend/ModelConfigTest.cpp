@@ -33,7 +33,7 @@ protected:
 TEST_F(ModelTomlTest, ReadsEveryKeyAndKeepsTheDefaults) {
   auto model = read(kSizes + "norm = \"rmsnorm\"\nbin_ms = 20\n"
                              "reach_bins = 2.5\noutputs = [\"x\", \"y\"]\n"
-                             "units = {a = 3, b = 4}\n");
+                             "units = {1011 = 3, 1061 = 4}\n");
   ASSERT_TRUE(model.isOk()) << model.status().message();
   ModelConfig expected;
   expected.dim = 8;
@@ -45,7 +45,7 @@ TEST_F(ModelTomlTest, ReadsEveryKeyAndKeepsTheDefaults) {
   expected.reachBins = 2.5;
   EXPECT_TRUE(model->config == expected);
   EXPECT_EQ(model->metadata.at("outputs"), "[\"x\",\"y\"]");
-  EXPECT_EQ(model->metadata.at("units"), "{\"a\":3,\"b\":4}");
+  EXPECT_EQ(model->metadata.at("units"), "{\"1011\":3,\"1061\":4}");
 }
 
 TEST_F(ModelTomlTest, SaysWhatIsWrongAndWhere) {
@@ -62,7 +62,7 @@ TEST_F(ModelTomlTest, SaysWhatIsWrongAndWhere) {
   EXPECT_EQ(message(kSizes + "outputs = [\"x\"]\n"),
             ": outputs has 1 elements, behavior_dim is 2");
   EXPECT_EQ(message(kSizes + "target_mean = 3.0\n"),
-            ": target_mean: must be an array");
+            ": target_mean must be an array of numbers");
 }
 
 TEST_F(ModelTomlTest, RejectsImpossibleValues) {
