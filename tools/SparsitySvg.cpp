@@ -55,8 +55,7 @@ private:
     page.text(
         kMargin, 54,
         fitText(fmt::format("{} queries in blocks of {}, events in blocks of "
-                            "{} from the window's first; the same for each "
-                            "head",
+                            "{}, the same for every head",
                             attention.queries, attention.queryBlock,
                             attention.keyBlock),
                 room, 12),
@@ -74,10 +73,12 @@ private:
   }
 
   double paintWindow(const WindowBlocks &window, double y) {
+    std::string recording =
+        std::filesystem::path(report.recording).filename().string();
     page.beginGroup("window");
     page.text(kMargin, y + 18,
               fitText(fmt::format("window {} at {:.3f} s of {}", window.window,
-                                  window.start, report.recording),
+                                  window.start, recording),
                       width - 2 * kMargin, 13),
               {.size = 13, .bold = true});
     page.text(kMargin, y + 36,

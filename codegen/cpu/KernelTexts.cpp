@@ -37,6 +37,8 @@ Result<std::string> printAssembly(const llvm::Module &module,
                                   llvm::TargetMachine &machine) {
   // The passes that write code change what they write.
   std::unique_ptr<llvm::Module> copy = llvm::CloneModule(module);
+  // With comments: they say where functions begin and end.
+  machine.Options.MCOptions.AsmVerbose = true;
   llvm::SmallString<0> listing;
   llvm::raw_svector_ostream stream(listing);
   llvm::legacy::PassManager emitter;

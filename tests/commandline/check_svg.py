@@ -77,7 +77,7 @@ def main():
     parser.add_argument("--graph")
     parser.add_argument("--sparsity")
     parser.add_argument("counts", nargs="*")
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     root = xml.etree.ElementTree.parse(arguments.file).getroot()
     assert root.tag == SVG + "svg", root.tag
     check_inside(root)
