@@ -220,7 +220,7 @@ private:
       x += 31 + 6.6 * double(colour.family.size());
     }
     page.rect(x, 69, 24, 4, "#e12d39");
-    page.text(x + 29, 75, "FLOPs, of the most", {.size = 11});
+    page.text(x + 29, 75, "FLOPs, to the largest", {.size = 11});
   }
 
   void paintBoxes() {
