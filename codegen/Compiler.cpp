@@ -32,6 +32,11 @@ passes::PipelineOptions pipelineOptions(mlir::ModuleOp module,
       capacity.push_back(symbol == "batch" ? batch : batch * options.maxEvents);
     pipeline.buckets.push_back(std::move(capacity));
   }
+  pipeline.onPass = [&options](const passes::PassEvent &event) {
+    options.observer->onPass(event.pass, toString(getPhase(event.module)),
+                             event.failed, event.seconds,
+                             [&] { return printModule(event.module); });
+  };
   return pipeline;
 }
 
@@ -228,14 +233,16 @@ private:
       entry.code = codeName(lowered.spec);
       entry.tasks = taskSpace(lowered.spec);
       entry.spec = toJson(lowered.spec).dump();
+      options.observer->onKernel(entry, lowered.spec);
       specs.emplace(entry.code, std::move(lowered.spec));
       target.kernels.push_back(std::move(entry));
       operands.push_back(std::move(lowered.operands));
     }
     addPlans(target, operands);
     for (const cpu::IsaLevel &isa : cpu::isaLevels()) {
-      BETZ_ASSIGN_OR_RETURN(std::vector<std::byte> code,
-                            cpu::buildExecutable(specs, isa));
+      BETZ_ASSIGN_OR_RETURN(
+          std::vector<std::byte> code,
+          cpu::buildExecutable(specs, isa, *options.observer));
       target.executables.push_back(
           {isa.name, own(std::string("code.") + isa.name, std::move(code))});
     }
@@ -353,16 +360,24 @@ Status checkCompileOptions(const CompileOptions &options) {
 Status lowerModule(mlir::ModuleOp module, Phase phase,
                    const CompileOptions &options) {
   BETZ_RETURN_IF_ERROR(checkCompileOptions(options));
+  Stopwatch watch;
+  options.observer->onInput(toString(getPhase(module)),
+                            [&] { return printModule(module); });
   BETZ_RETURN_IF_ERROR(passes::verifyPhase(module));
-  return passes::lowerTo(phase, module, pipelineOptions(module, options));
+  Status status =
+      passes::lowerTo(phase, module, pipelineOptions(module, options));
+  options.observer->onStage("lower", watch.seconds());
+  return status;
 }
 
 Result<std::shared_ptr<const Program>>
 compileModule(mlir::ModuleOp module, const reference::TensorMap &weights,
               const CompileOptions &options) {
   BETZ_RETURN_IF_ERROR(lowerModule(module, Phase::Program, options));
+  Stopwatch watch;
   BETZ_ASSIGN_OR_RETURN(reference::TensorMap derived,
                         reference::runPrepare(module, weights));
+  options.observer->onStage("prepare", watch.seconds());
   return ProgramBuilder(module, derived, options).build();
 }
 

@@ -1,6 +1,7 @@
 //===- Compiler.h - Module + weights + target -> Program ------------------===//
 #pragma once
 
+#include "codegen/common/CompileObserver.h"
 #include "ir/Module.h"
 #include "ir/reference/Tensor.h"
 #include "runtime/program/Program.h"
@@ -18,6 +19,8 @@ struct CompileOptions {
   std::vector<int64_t> batches = {1, 8, 32};
   /// Rows of a ragged dimension for each window.
   int64_t maxEvents = 4096;
+  /// Sees the compile from inside; never null, must outlive it.
+  CompileObserver *observer = &ignoreCompile();
 };
 
 /// Checks targets and bucket sizes; the error says what is allowed.

@@ -6,6 +6,8 @@
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassManager.h"
 
+#include <functional>
+
 namespace betz::passes {
 
 #define GEN_PASS_DECL
@@ -15,12 +17,22 @@ namespace betz::passes {
 #define GEN_PASS_REGISTRATION
 #include "passes/Passes.h.inc"
 
+/// What a pass has just done.
+struct PassEvent {
+  llvm::StringRef pass; // "hoist"
+  mlir::ModuleOp module;
+  bool failed = false;
+  double seconds = 0;
+};
+
 /// What the pipeline needs to know of the target.
 struct PipelineOptions {
   /// Columns of a packed weight panel; 0 leaves weights plain.
   int64_t panel = 16;
   /// Capacities of each bucket, in the order of the module's symbols.
   std::vector<std::vector<int64_t>> buckets;
+  /// Called after each pass; may be empty.
+  std::function<void(const PassEvent &)> onPass;
 };
 
 /// Runs what is left of the pipeline to bring `module` to `phase`; a module

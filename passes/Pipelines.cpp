@@ -1,6 +1,9 @@
 //===- Pipelines.cpp - The order of the passes, with a reason each --------===//
 #include "passes/Passes.h"
 
+#include "mlir/Pass/PassInstrumentation.h"
+
+#include <chrono>
 #include <fmt/format.h>
 
 namespace betz::passes {
@@ -8,6 +11,36 @@ namespace betz::passes {
 using namespace ir;
 
 namespace {
+
+/// Times passes and tells of each once it has ended.
+class PassTimer : public mlir::PassInstrumentation {
+public:
+  explicit PassTimer(std::function<void(const PassEvent &)> onPass)
+      : onPass(std::move(onPass)) {}
+
+  void runBeforePass(mlir::Pass *, mlir::Operation *) override {
+    start = Clock::now();
+  }
+  void runAfterPass(mlir::Pass *pass, mlir::Operation *op) override {
+    tell(pass, op, /*failed=*/false);
+  }
+  void runAfterPassFailed(mlir::Pass *pass, mlir::Operation *op) override {
+    tell(pass, op, /*failed=*/true);
+  }
+
+private:
+  using Clock = std::chrono::steady_clock;
+
+  void tell(mlir::Pass *pass, mlir::Operation *op, bool failed) {
+    std::chrono::duration<double> taken = Clock::now() - start;
+    llvm::StringRef name = pass->getArgument();
+    name.consume_front("betz-");
+    onPass({name, llvm::cast<mlir::ModuleOp>(op), failed, taken.count()});
+  }
+
+  std::function<void(const PassEvent &)> onPass;
+  Clock::time_point start;
+};
 
 std::vector<std::string> bucketTexts(const PipelineOptions &options) {
   std::vector<std::string> texts;
@@ -70,6 +103,8 @@ Status lowerTo(Phase phase, mlir::ModuleOp module,
                                        toString(from).str(),
                                        toString(phase).str()));
   mlir::PassManager manager(module.getContext());
+  if (options.onPass)
+    manager.addInstrumentation(std::make_unique<PassTimer>(options.onPass));
   if (from == Phase::Model && phase > Phase::Model)
     addModelToKernels(manager, options);
   if (from < Phase::Program && phase == Phase::Program)

@@ -2,10 +2,10 @@
 
 #include "runtime/base/File.h"
 #include "runtime/base/Progress.h"
+#include "tools/CompileObservers.h"
 #include "tools/Model.h"
 #include "tools/ModelOptions.h"
 
-#include <chrono>
 #include <fmt/format.h>
 #include <memory>
 #include <set>
@@ -19,6 +19,8 @@ struct Options {
   CompileOptions compile;
   std::filesystem::path output;
   std::filesystem::path json;
+  std::string stopAfter;
+  std::filesystem::path dumpFolder;
 };
 
 struct Summary {
@@ -90,39 +92,99 @@ void print(const Program &program, const Summary &summary,
              double(summary.bytes) / 1e6);
 }
 
-Result<std::shared_ptr<const Program>> compileAndWrite(const Options &options,
-                                                       LoadedModel &model) {
+Status compile(const Options &options, const CompileTimings &timings) {
+  CompileObserver &observer = *options.compile.observer;
+  Stopwatch whole;
+  BETZ_ASSIGN_OR_RETURN(LoadedModel model, loadModel(options.model));
   BETZ_RETURN_IF_ERROR(loadWeights(options.model, model));
-  BusyLine busy("compiling " + model.name);
+  observer.onStage("load", whole.seconds());
+  std::optional<BusyLine> busy("compiling " + model.name);
   BETZ_ASSIGN_OR_RETURN(
       std::shared_ptr<const Program> program,
       compileModule(*model.module, model.weights, options.compile));
+  Stopwatch writing;
   BETZ_RETURN_IF_ERROR(writeProgram(*program, options.output));
-  return program;
-}
-
-Status run(const Options &options) {
-  auto start = std::chrono::steady_clock::now();
-  for (const std::filesystem::path &output : {options.output, options.json})
-    BETZ_RETURN_IF_ERROR(
-        checkKeeps(output, {options.model.model, options.model.weights}));
-  BETZ_RETURN_IF_ERROR(checkCompileOptions(options.compile));
-  BETZ_ASSIGN_OR_RETURN(LoadedModel model, loadModel(options.model));
-  BETZ_ASSIGN_OR_RETURN(std::shared_ptr<const Program> program,
-                        compileAndWrite(options, model));
+  observer.onStage("write", writing.seconds());
+  busy.reset();
   Summary summary;
   summary.name = model.name;
   summary.parameters = model.parameters;
-  summary.seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
-          .count();
+  summary.seconds = whole.seconds();
   std::error_code error;
   summary.bytes = std::filesystem::file_size(options.output, error);
   if (options.json != "-")
     print(*program, summary, options);
-  if (!options.json.empty())
-    return writeJsonReport(toJson(*program, summary, options), options.json);
-  return Status::ok();
+  if (options.json.empty())
+    return Status::ok();
+  Json report = toJson(*program, summary, options);
+  timings.addTo(report);
+  return writeJsonReport(report, options.json);
+}
+
+/// Lowers as far as `phase` and writes the module instead of a program.
+Status lowerOnly(const Options &options, ir::Phase phase,
+                 const CompileTimings &timings) {
+  Stopwatch loading;
+  BETZ_ASSIGN_OR_RETURN(LoadedModel model, loadModel(options.model));
+  options.compile.observer->onStage("load", loading.seconds());
+  BETZ_RETURN_IF_ERROR(lowerModule(*model.module, phase, options.compile));
+  BETZ_RETURN_IF_ERROR(
+      writeText(ir::printModule(*model.module), options.output));
+  if (options.json.empty())
+    return Status::ok();
+  Json report = {{"model", model.name},
+                 {"output", options.output.string()},
+                 {"parameters", model.parameters},
+                 {"stopped_after", ir::toString(phase).str()}};
+  timings.addTo(report);
+  return writeJsonReport(report, options.json);
+}
+
+/// Runs one of the two with every observer that was asked for.
+Status runObserved(Options options, std::optional<ir::Phase> stopAfter) {
+  ObserverList observers;
+  CompileTimings timings;
+  observers.add(timings);
+  BETZ_ASSIGN_OR_RETURN(int level, debugLevel());
+  DebugPrinter printer(level);
+  if (level > 0)
+    observers.add(printer);
+  std::optional<DumpFolder> folder;
+  if (!options.dumpFolder.empty()) {
+    BETZ_ASSIGN_OR_RETURN(folder, DumpFolder::create(options.dumpFolder));
+    observers.add(*folder);
+  }
+  options.compile.observer = &observers;
+  Status status = stopAfter ? lowerOnly(options, *stopAfter, timings)
+                            : compile(options, timings);
+  if (!folder)
+    return status;
+  Status written = folder->finish(status);
+  return status.isOk() ? std::move(written) : std::move(status);
+}
+
+Status run(const Options &options) {
+  for (const std::filesystem::path &output : {options.output, options.json})
+    BETZ_RETURN_IF_ERROR(
+        checkKeeps(output, {options.model.model, options.model.weights}));
+  BETZ_RETURN_IF_ERROR(checkCompileOptions(options.compile));
+  if (options.stopAfter.empty()) {
+    if (options.output.empty())
+      return invalidArgument("-o is missing: name the program to write");
+    return runObserved(options, std::nullopt);
+  }
+  std::optional<ir::Phase> phase = ir::parsePhase(options.stopAfter);
+  if (!phase)
+    return invalidArgument(
+        fmt::format("--stop-after {}: must be model, kernels or program",
+                    options.stopAfter));
+  Options lowering = options;
+  if (lowering.output.empty())
+    lowering.output = "-";
+  if (lowering.output == "-" && lowering.json == "-")
+    return invalidArgument("--stop-after and --json both write to standard "
+                           "output; name a file with -o");
+  return runObserved(std::move(lowering), phase);
 }
 
 } // namespace
@@ -134,14 +196,21 @@ void addCompileCommand(CommandLine &line) {
                       [options] { return run(*options); });
   addModelOptions(*command, options->model);
   addTargetOptions(*command, options->compile);
-  command->add_option("-o,--output", options->output, "The program to write")
-      ->required();
+  command->add_option("-o,--output", options->output,
+                      "The program to write; required without --stop-after");
   command->add_option("--json", options->json,
                       "Write a report to FILE, or - for standard output");
+  command->add_option("--stop-after", options->stopAfter,
+                      "Write the IR of this phase (model, kernels, program) "
+                      "instead of a program, to -o or standard output");
+  command->add_option("--dump-dir", options->dumpFolder,
+                      "Write IR after every pass, and each kernel's spec, "
+                      "source, LLVM IR and assembly, to a new folder");
   command->footer(
       "Examples:\n"
       "  betz compile frontend/models/cortex-s.toml --target cpu -o s.betz\n"
-      "  betz compile --weights decoder.safetensors --batch 1,8 -o d.betz");
+      "  betz compile --weights decoder.safetensors --batch 1,8 -o d.betz\n"
+      "  betz compile frontend/models/demo.toml --dump-dir dump -o demo.betz");
 }
 
 } // namespace betz

@@ -5,6 +5,7 @@
 #include "runtime/base/Progress.h"
 #include "runtime/io/Nwb.h"
 #include "runtime/io/Windows.h"
+#include "tools/DecoderInfo.h"
 #include "tools/OpenProgram.h"
 
 #include <algorithm>
@@ -20,33 +21,18 @@ namespace {
 // What the program's metadata says
 //===----------------------------------------------------------------------===//
 
-struct DecoderInfo {
-  WindowSpec windows;
-  int32_t maxNeurons = 0;
+struct DecoderInfo : DecoderWindows {
   int64_t columns = 0;
   std::vector<std::string> names;
   /// In the target's units; prediction = value * scale + shift.
   std::vector<double> scale, shift;
   std::string units;
-  std::optional<UnitMap> unitMap;
 };
-
-/// The JSON of a metadata key, or null where it is absent.
-Result<Json> readKey(const Program &program, const std::string &key) {
-  auto found = program.metadata.find(key);
-  if (found == program.metadata.end())
-    return Json();
-  Result<Json> value = parseJson(found->second);
-  if (!value.isOk())
-    return std::move(value).status().withContext(
-        fmt::format("the program's metadata \"{}\"", key));
-  return value;
-}
 
 Result<std::vector<double>> readNumbers(const Program &program,
                                         const std::string &key, size_t count,
                                         double absent) {
-  BETZ_ASSIGN_OR_RETURN(Json json, readKey(program, key));
+  BETZ_ASSIGN_OR_RETURN(Json json, readMetadata(program.metadata, key));
   if (json.is_null())
     return std::vector<double>(count, absent);
   std::vector<double> numbers;
@@ -61,46 +47,22 @@ Result<std::vector<double>> readNumbers(const Program &program,
   return numbers;
 }
 
-Status readConfig(const Program &program, DecoderInfo &info) {
-  BETZ_ASSIGN_OR_RETURN(Json config, readKey(program, "config"));
-  if (config.is_null())
-    return invalidArgument("the program's metadata has no model configuration, "
-                           "so its windows are not known; compile it from a "
-                           "model file");
-  WindowSpec &windows = info.windows;
-  BETZ_ASSIGN_OR_RETURN(windows.binMs, getMember<double>(config, "bin_ms"));
-  BETZ_ASSIGN_OR_RETURN(windows.windowBins,
-                        getMember<int32_t>(config, "window_bins"));
-  BETZ_ASSIGN_OR_RETURN(windows.valueBuckets,
-                        getMember<int32_t>(config, "value_buckets"));
-  BETZ_ASSIGN_OR_RETURN(info.maxNeurons,
-                        getMember<int32_t>(config, "max_neurons"));
-  BETZ_ASSIGN_OR_RETURN(Json stride, readKey(program, "stride_bins"));
-  Json strideMember = {{"stride_bins", stride.is_null() ? Json(1) : stride}};
-  BETZ_ASSIGN_OR_RETURN(windows.strideBins,
-                        getMember<int32_t>(strideMember, "stride_bins"));
-  return Status::ok();
-}
-
 Status readLabels(const Program &program, DecoderInfo &info) {
   size_t count = size_t(info.columns);
-  BETZ_ASSIGN_OR_RETURN(Json names, readKey(program, "outputs"));
+  BETZ_ASSIGN_OR_RETURN(Json names, readMetadata(program.metadata, "outputs"));
   for (size_t i = 0; i < count; ++i)
     info.names.push_back(names.is_array() && i < names.size() &&
                                  names[i].is_string()
                              ? names[i].get<std::string>()
                              : fmt::format("behavior_{}", i));
-  BETZ_ASSIGN_OR_RETURN(Json units, readKey(program, "output_units"));
+  BETZ_ASSIGN_OR_RETURN(Json units,
+                        readMetadata(program.metadata, "output_units"));
   if (units.is_string())
     info.units = units.get<std::string>();
   BETZ_ASSIGN_OR_RETURN(info.scale,
                         readNumbers(program, "target_std", count, 1));
   BETZ_ASSIGN_OR_RETURN(info.shift,
                         readNumbers(program, "target_mean", count, 0));
-  auto map = program.metadata.find("units");
-  if (map != program.metadata.end()) {
-    BETZ_ASSIGN_OR_RETURN(info.unitMap, UnitMap::parse(map->second));
-  }
   return Status::ok();
 }
 
@@ -412,7 +374,8 @@ Json toReport(const DecodeJob &job, const DecodeOptions &options,
 
 Result<Json> decodeRecording(Session &session, const DecodeOptions &options) {
   DecoderInfo info;
-  BETZ_RETURN_IF_ERROR(readConfig(session.program(), info));
+  BETZ_ASSIGN_OR_RETURN(static_cast<DecoderWindows &>(info),
+                        readDecoderWindows(session.program().metadata));
   BETZ_ASSIGN_OR_RETURN(WindowRunner runner, WindowRunner::create(session));
   info.columns = runner.columns();
   BETZ_RETURN_IF_ERROR(readLabels(session.program(), info));

@@ -3,10 +3,11 @@
 #include "passes/Passes.h"
 #include "runtime/base/File.h"
 #include "tools/Graph.h"
+#include "tools/GraphSvg.h"
 #include "tools/Model.h"
 #include "tools/ModelOptions.h"
+#include "tools/Sparsity.h"
 
-#include <cstdio>
 #include <fmt/format.h>
 #include <memory>
 
@@ -23,6 +24,10 @@ struct Options {
   std::string format = "mlir";
   std::string kernel;
   std::filesystem::path output = "-";
+  int64_t batchSize = 1, events = 512;
+  std::filesystem::path recording;
+  std::vector<int64_t> windows;
+  std::filesystem::path json;
 };
 
 /// The module in the asked phase: lowered from a model, or raised from a
@@ -65,7 +70,36 @@ std::string printOperation(mlir::Operation *op) {
   return text + "\n";
 }
 
+/// For people: "demo".
+std::string modelName(const Options &options) {
+  const ModelRequest &model = options.model;
+  return (model.model.empty() ? model.weights : model.model).stem().string();
+}
+
+Result<std::string> renderSvg(const Options &options, mlir::ModuleOp module) {
+  // As far as row splits go.
+  if (options.batchSize < 1 || options.events < 0 ||
+      options.batchSize > INT32_MAX / std::max<int64_t>(1, options.events))
+    return invalidArgument("--batch-size must be positive, --events zero or "
+                           "more, and their product below 2^31");
+  GraphTitle title{modelName(options), options.phase, ""};
+  if (!options.kernel.empty()) {
+    BETZ_ASSIGN_OR_RETURN(KernelOp kernel, findKernel(module, options.kernel));
+    title.name += ", kernel " + options.kernel;
+    return toSvg(makeKernelGraph(kernel), title);
+  }
+  Graph graph = makeGraph(module);
+  BETZ_RETURN_IF_ERROR(
+      addWork(graph, module, options.batchSize, options.events));
+  if (getPhase(module) != Phase::Model)
+    title.size = fmt::format("{} window{} × {} events", options.batchSize,
+                             options.batchSize == 1 ? "" : "s", options.events);
+  return toSvg(graph, title);
+}
+
 Result<std::string> render(const Options &options, mlir::ModuleOp module) {
+  if (options.format == "svg")
+    return renderSvg(options, module);
   if (options.format == "mlir") {
     if (options.kernel.empty())
       return printModule(module);
@@ -80,23 +114,46 @@ Result<std::string> render(const Options &options, mlir::ModuleOp module) {
   return options.format == "dot" ? toDot(graph) : toJson(graph).dump(2) + "\n";
 }
 
+/// The report of --sparsity as text, as JSON with --json, and as a picture
+/// with --format svg; one at most goes to standard output.
+Status runSparsity(const Options &options) {
+  bool draws = options.format == "svg";
+  for (const std::filesystem::path &output : {options.output, options.json})
+    BETZ_RETURN_IF_ERROR(
+        checkKeeps(output, {options.model.model, options.recording}));
+  if (draws && options.output == "-" && options.json == "-")
+    return invalidArgument("--format svg and --json both write to standard "
+                           "output; name a file with -o");
+  BETZ_ASSIGN_OR_RETURN(LoadedModel model,
+                        loadAtPhase(options, Phase::Kernels));
+  BETZ_ASSIGN_OR_RETURN(
+      SparsityReport report,
+      measureSparsity(*model.module, options.recording, options.windows));
+  report.model = modelName(options);
+  if (draws)
+    BETZ_RETURN_IF_ERROR(writeText(toSvg(report), options.output));
+  if (!options.json.empty())
+    BETZ_RETURN_IF_ERROR(writeJsonReport(toJson(report), options.json));
+  if (options.json == "-" || (draws && options.output == "-"))
+    return Status::ok();
+  return writeText(toText(report), "-");
+}
+
 Status run(const Options &options) {
+  if (!options.recording.empty())
+    return runSparsity(options);
   std::optional<Phase> phase = parsePhase(options.phase);
   if (!phase)
     return invalidArgument(fmt::format(
         "--phase {}: must be model, kernels or program", options.phase));
   if (options.format != "mlir" && options.format != "json" &&
-      options.format != "dot")
-    return invalidArgument(
-        fmt::format("--format {}: must be mlir, json or dot", options.format));
+      options.format != "dot" && options.format != "svg")
+    return invalidArgument(fmt::format(
+        "--format {}: must be mlir, json, dot or svg", options.format));
   BETZ_RETURN_IF_ERROR(checkKeeps(options.output, {options.model.model}));
   BETZ_ASSIGN_OR_RETURN(LoadedModel model, loadAtPhase(options, *phase));
   BETZ_ASSIGN_OR_RETURN(std::string text, render(options, *model.module));
-  if (options.output != "-")
-    return writeFileAtomically(options.output, text);
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size())
-    return resourceExhausted("cannot write to standard output");
-  return Status::ok();
+  return writeText(text, options.output);
 }
 
 } // namespace
@@ -111,8 +168,23 @@ void addDumpCommand(CommandLine &line) {
   command->add_option("--phase", options->phase,
                       "model, kernels or program (default model)");
   command->add_option("--format", options->format,
-                      "mlir, json or dot (default mlir)");
+                      "mlir, json, dot or svg (default mlir)");
   command->add_option("--kernel", options->kernel, "Only this kernel");
+  command->add_option("--batch-size", options->batchSize,
+                      "Windows that svg counts FLOPs and bytes for (default "
+                      "1)");
+  command->add_option("--events", options->events,
+                      "Events of each of them (default 512)");
+  command->add_option("--sparsity", options->recording,
+                      "Which blocks of the attention to events are computed, "
+                      "for a recording (NWB); as a picture with --format svg");
+  command
+      ->add_option("--window", options->windows,
+                   "Windows for --sparsity (default the first with events)")
+      ->delimiter(',');
+  command->add_option("--json", options->json,
+                      "Write the report of --sparsity to FILE, or - for "
+                      "standard output");
   command->add_option("-o,--output", options->output,
                       "File to write (default standard output)");
   command->footer(

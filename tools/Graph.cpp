@@ -1,5 +1,7 @@
 #include "tools/Graph.h"
 
+#include "codegen/LowerToSpec.h"
+
 #include <fmt/format.h>
 #include <map>
 
@@ -17,12 +19,29 @@ std::string typeText(mlir::Type type) {
   return text;
 }
 
+std::string shapeText(mlir::Type type) {
+  auto tensor = llvm::cast<Tensor>(type);
+  std::string text;
+  if (RowsAttr rows = getRows(tensor)) {
+    text = rows.getSymbol().str();
+    if (rows.getPlus())
+      text += fmt::format("+{}", rows.getPlus());
+  }
+  for (int64_t i = text.empty() ? 0 : 1; i < tensor.getRank(); ++i)
+    text += fmt::format("{}{}", text.empty() ? "" : "×", tensor.getDimSize(i));
+  return text + " " + typeText(tensor.getElementType());
+}
+
 class GraphBuilder {
 public:
   void addArgument(Value value, std::string name, std::string kind) {
     numbers[value] = graph.nodes.size();
-    graph.nodes.push_back(
-        {std::move(name), std::move(kind), "", typeText(value.getType()), {}});
+    graph.nodes.push_back({std::move(name),
+                           std::move(kind),
+                           "",
+                           typeText(value.getType()),
+                           shapeText(value.getType()),
+                           {}});
   }
 
   void addOp(mlir::Operation &op) {
@@ -32,12 +51,16 @@ public:
     if (auto kernel = llvm::dyn_cast<KernelOp>(op)) {
       node.kind = stringifyFamily(kernel.getFamily()).str();
       node.name = kernel.getName().str();
+      node.isKernel = true;
     }
+    node.isView = llvm::isa<SliceOp, ReshapeOp>(op);
     if (auto section = op.getAttrOfType<mlir::StringAttr>(kSectionAttr))
       node.section = section.getValue().str();
     node.inputs = inputsOf(op);
-    if (op.getNumResults())
+    if (op.getNumResults()) {
       node.type = typeText(op.getResult(0).getType());
+      node.shape = shapeText(op.getResult(0).getType());
+    }
     for (Value result : op.getResults())
       numbers[result] = graph.nodes.size();
     graph.nodes.push_back(std::move(node));
@@ -48,6 +71,7 @@ public:
                            "output",
                            "",
                            typeText(value.getType()),
+                           shapeText(value.getType()),
                            {numbers.at(value)}});
   }
 
@@ -93,6 +117,22 @@ Graph makeGraph(mlir::ModuleOp module) {
   for (auto [i, value] : llvm::enumerate(body.getTerminator()->getOperands()))
     builder.addOutput(value, getResultName(main, i, kOutputAttr).str());
   return builder.take();
+}
+
+Status addWork(Graph &graph, mlir::ModuleOp module, int64_t batch,
+               int64_t events) {
+  std::vector<int64_t> extents;
+  for (const std::string &symbol : symbolsOf(module))
+    extents.push_back(symbol == "batch" ? batch : batch * events);
+  auto node = graph.nodes.begin();
+  for (KernelOp kernel : getMain(module).getOps<KernelOp>()) {
+    BETZ_ASSIGN_OR_RETURN(LoweredKernel lowered, lowerToSpec(kernel));
+    KernelWork work = estimateWork(lowered.spec, extents);
+    while (!node->isKernel)
+      ++node;
+    node++->work = {work.flops, work.bytes};
+  }
+  return Status::ok();
 }
 
 Graph makeKernelGraph(KernelOp kernel) {

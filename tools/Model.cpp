@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <fmt/format.h>
 #include <numbers>
 #include <unistd.h>
@@ -254,6 +255,14 @@ Status loadWeights(const ModelRequest &request, LoadedModel &model) {
         fmt::format("{}: these weights do not fit the model: {}",
                     request.weights.string(), join(faults)));
   return reportUnused(request, model, file);
+}
+
+Status writeText(std::string_view text, const std::filesystem::path &path) {
+  if (path != "-")
+    return writeFileAtomically(path, text);
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size())
+    return resourceExhausted("cannot write to standard output");
+  return Status::ok();
 }
 
 Result<reference::TensorMap> readTensors(const std::filesystem::path &path) {

@@ -45,6 +45,9 @@ Result<LoadedModel> loadModel(const ModelRequest &request);
 /// ones are named in a warning.
 Status loadWeights(const ModelRequest &request, LoadedModel &model);
 
+/// Writes to a file by rename, or to standard output for "-".
+Status writeText(std::string_view text, const std::filesystem::path &path);
+
 /// Tensors of a safetensors file by name, as the interpreter takes them. Only
 /// those of type f32, f64, i32 and i64.
 Result<reference::TensorMap> readTensors(const std::filesystem::path &path);

@@ -53,7 +53,9 @@ Result<std::string> findLinker() {
   if (!asked.empty())
     names = {asked};
   for (const std::string &name : names)
-    if (llvm::ErrorOr<std::string> path = llvm::sys::findProgramByName(name))
+    // A name with a slash comes back as it is, there or not.
+    if (llvm::ErrorOr<std::string> path = llvm::sys::findProgramByName(name);
+        path && llvm::sys::fs::can_execute(*path))
       return *path;
   if (!asked.empty())
     return unavailable(

@@ -1,5 +1,6 @@
 #include "codegen/cpu/LlvmObject.h"
 
+#include "codegen/cpu/KernelTexts.h"
 #include "codegen/cpu/LowerKernel.h"
 #include "ir/Module.h"
 
@@ -103,7 +104,8 @@ std::unique_ptr<mlir::MLIRContext> makeEmitterContext() {
 }
 
 Result<std::vector<std::byte>> compileToObject(mlir::ModuleOp module,
-                                               const IsaLevel &isa) {
+                                               const IsaLevel &isa,
+                                               CompileObserver &observer) {
   BETZ_RETURN_IF_ERROR(lowerToLlvmDialect(module));
   BETZ_ASSIGN_OR_RETURN(std::unique_ptr<llvm::TargetMachine> machine,
                         makeTargetMachine(isa));
@@ -123,6 +125,8 @@ Result<std::vector<std::byte>> compileToObject(mlir::ModuleOp module,
       function.addFnAttr("prefer-vector-width", bits);
     }
   optimise(*llvmModule, *machine);
+  BETZ_RETURN_IF_ERROR(
+      showMachineCode(*llvmModule, *machine, isa.name, observer));
 
   llvm::SmallVector<char, 0> object;
   llvm::raw_svector_ostream stream(object);
@@ -136,17 +140,26 @@ Result<std::vector<std::byte>> compileToObject(mlir::ModuleOp module,
 
 Result<std::vector<std::byte>>
 buildExecutable(const std::map<std::string, KernelSpec> &specs,
-                const IsaLevel &isa) {
+                const IsaLevel &isa, CompileObserver &observer) {
+  Stopwatch watch;
   std::unique_ptr<mlir::MLIRContext> context = makeEmitterContext();
   mlir::OwningOpRef<mlir::ModuleOp> module =
       mlir::ModuleOp::create(mlir::UnknownLoc::get(context.get()));
   Emitter emitter(*module, isa);
-  for (const auto &[name, spec] : specs)
-    BETZ_RETURN_IF_ERROR(
-        lowerKernel(emitter, name, spec).withContext("kernel " + name));
+  for (const auto &[name, spec] : specs) {
+    Status status = lowerKernel(emitter, name, spec);
+    if (!status.isOk())
+      observer.onKernelError(name, isa.name, status);
+    BETZ_RETURN_IF_ERROR(std::move(status).withContext("kernel " + name));
+  }
+  showSources(*module, isa.name, observer);
   BETZ_ASSIGN_OR_RETURN(std::vector<std::byte> object,
-                        compileToObject(*module, isa));
-  return linkShared(object);
+                        compileToObject(*module, isa, observer));
+  observer.onStage(fmt::format("codegen {}", isa.name), watch.seconds());
+  Stopwatch linking;
+  Result<std::vector<std::byte>> code = linkShared(object);
+  observer.onStage(fmt::format("link {}", isa.name), linking.seconds());
+  return code;
 }
 
 } // namespace betz::cpu

@@ -1,6 +1,7 @@
 //===- LlvmObject.h - From emitted kernels to a shared object -------------===//
 #pragma once
 
+#include "codegen/common/CompileObserver.h"
 #include "codegen/cpu/Emitter.h"
 
 #include <map>
@@ -13,9 +14,10 @@ namespace betz::cpu {
 std::unique_ptr<mlir::MLIRContext> makeEmitterContext();
 
 /// Lowers a module of emitted kernels to LLVM, optimises it at O3 for the
-/// level and returns an ELF object.
-Result<std::vector<std::byte>> compileToObject(mlir::ModuleOp module,
-                                               const IsaLevel &isa);
+/// level and returns an ELF object. `observer` gets the forms that it wants.
+Result<std::vector<std::byte>>
+compileToObject(mlir::ModuleOp module, const IsaLevel &isa,
+                CompileObserver &observer = ignoreCompile());
 
 /// Links one object to a shared object by running the linker (BETZ_LINKER, else
 /// ld.lld, else ld) as a subprocess. The error carries what it printed.
@@ -25,6 +27,7 @@ Result<std::vector<std::byte>> linkShared(std::span<const std::byte> object);
 /// specs.
 Result<std::vector<std::byte>>
 buildExecutable(const std::map<std::string, KernelSpec> &specs,
-                const IsaLevel &isa);
+                const IsaLevel &isa,
+                CompileObserver &observer = ignoreCompile());
 
 } // namespace betz::cpu

@@ -15,6 +15,7 @@ const Environment &environment() {
       .logLevel = variable("BETZ_LOG"),
       .cpuIsa = variable("BETZ_CPU_ISA"),
       .linker = variable("BETZ_LINKER"),
+      .debug = variable("BETZ_DEBUG"),
   };
   return values;
 }

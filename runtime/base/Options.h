@@ -13,6 +13,10 @@ struct Environment {
   std::string cpuIsa;
   /// BETZ_LINKER: the program that links CPU code (default ld.lld, else ld).
   std::string linker;
+  /// BETZ_DEBUG=1..5: what a compile shows on stderr, each level with those
+  /// before it: 1 the time of passes and stages, 2 the tile and plan of each
+  /// kernel, 3 kernels' sources, 4 IR as each phase begins, 5 assembly.
+  std::string debug;
 };
 
 const Environment &environment();

@@ -26,7 +26,9 @@ RUNTIME_USES = {
                      "betz_hal_null", "betz_io"],
     "betz_codegen_common": ["betz_program", "betz_hal"],
     "betz_command_line": ["betz_base"],
-    "betz_runtime_commands": ["betz_command_line", "betz_session", "betz_io",
+    "betz_decoder_info": ["betz_io"],
+    "betz_runtime_commands": ["betz_command_line", "betz_decoder_info",
+                              "betz_session", "betz_io",
                               "betz_codegen_common"],
     "betz-rt": ["betz_runtime_commands"],
 }
@@ -39,7 +41,8 @@ COMPILER_USES = {
     # @prepare runs in the f64 interpreter when a program is compiled.
     "betz_compiler": ["betz_passes", "betz_reference", "betz_codegen_common",
                       "betz_codegen_cpu"],
-    "betz_compiler_commands": ["betz_command_line", "betz_compiler",
+    "betz_compiler_commands": ["betz_command_line", "betz_decoder_info",
+                               "betz_compiler",
                                "betz_frontend", "betz_reference",
                                "betz_session"],
     "betz": ["betz_compiler_commands", "betz_runtime_commands"],

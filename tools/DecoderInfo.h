@@ -1,0 +1,28 @@
+//===- DecoderInfo.h - How a decoder cuts recordings into windows ---------===//
+#pragma once
+
+#include "runtime/base/Json.h"
+#include "runtime/io/Windows.h"
+
+#include <map>
+#include <optional>
+#include <string>
+
+namespace betz {
+
+/// Model metadata, of a program or a module: keys and their JSON.
+using Metadata = std::map<std::string, std::string>;
+
+struct DecoderWindows {
+  WindowSpec windows;
+  int32_t maxNeurons = 0;
+  std::optional<UnitMap> unitMap;
+};
+
+/// The JSON of a key, or null where it is absent.
+Result<Json> readMetadata(const Metadata &metadata, const std::string &key);
+
+/// An error where the metadata holds no model configuration.
+Result<DecoderWindows> readDecoderWindows(const Metadata &metadata);
+
+} // namespace betz
