@@ -44,6 +44,20 @@ void limit(__rlimit_resource resource, rlim_t value) {
   ::setrlimit(resource, &limits);
 }
 
+void limitMemory(uint64_t extra) {
+#if __has_feature(address_sanitizer)
+  constexpr bool kHasShadow = true; // of terabytes, which no limit fits
+#else
+  constexpr bool kHasShadow = false;
+#endif
+  if (kHasShadow)
+    return;
+  rlim_t machine =
+      rlim_t(::sysconf(_SC_PHYS_PAGES)) * rlim_t(::sysconf(_SC_PAGESIZE));
+  if (rlim_t used = addressSpace())
+    limit(RLIMIT_AS, used + std::min(machine, rlim_t(extra)));
+}
+
 /// A crash must stay in the child: no message, no core file, none of the
 /// parent's handlers, and no life without the parent.
 void isolateChild(const RehearsalLimits &limits) {
@@ -56,12 +70,7 @@ void isolateChild(const RehearsalLimits &limits) {
   ::dup2(nowhere, STDERR_FILENO);
   limit(RLIMIT_CORE, 0);
   limit(RLIMIT_CPU, rlim_t(limits.processorTime.count()));
-#if !__has_feature(address_sanitizer) // whose shadow alone is terabytes
-  rlim_t machine =
-      rlim_t(::sysconf(_SC_PHYS_PAGES)) * rlim_t(::sysconf(_SC_PAGESIZE));
-  if (rlim_t used = addressSpace())
-    limit(RLIMIT_AS, used + std::min(machine, rlim_t(limits.memory)));
-#endif
+  limitMemory(limits.memory);
 }
 
 Status readGuarded(const std::function<Status()> &read) {

@@ -389,7 +389,7 @@ def check_options(check):
         check.refuse(["betz", "dump", "demo.toml", "--phase", phase])
         check.refuse(["betz", "interpret", "demo.toml", "--phase", phase,
                       "--input", "in"])
-    check.refuse(["betz", "dump", "demo.toml", "--format", "svg"])
+    check.refuse(["betz", "dump", "demo.toml", "--format", "x"])
     check.refuse(["betz", "dump", "demo.toml", "--kernel", "x"])
     check.refuse(["betz", "dump", "m.betz", "--phase", "program", "--kernel",
                   "x"], "there are:")

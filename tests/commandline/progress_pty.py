@@ -66,15 +66,16 @@ def check_real_commands(folder, models):
         count += check_lines(
             [betz, "compile", os.path.join(models, "cortex-m.toml"), "-o",
              program], 1, rb"compiling cortex-m \(\d+ s\)")
-        # Some 500 windows that take over 10 ms each.
+        # Some 570 windows of several milliseconds each on one thread.
         count += check_lines(
             [betz, "compile", os.path.join(models, "cortex-xs.toml"),
              "--batch", "1", "-o", program], 0, rb"compiling")
         subprocess.run([betz_rt, "data", "synth", "-o", recording, "--trials",
-                        "9", "--units", "96"], check=True,
+                        "12", "--units", "182"], check=True,
                        stdout=subprocess.DEVNULL)
         count += check_lines(
-            [betz_rt, "run", program, "--nwb", recording], 2,
+            [betz_rt, "run", program, "--nwb", recording, "--threads",
+             "1"], 2,
             rb"decoding: \d+/\d+ windows \(\d+ %, \d+ s left\)")
     return count
 
