@@ -6,7 +6,7 @@
 #include "frontend/Frontend.h"
 #include "ir/reference/Interpreter.h"
 #include "passes/Passes.h"
-#include "runtime/io/HostTensor.h"
+#include "tests/numerics/Fixtures.h"
 #include "tests/numerics/OpCases.h"
 #include "tests/runtime/io/TestFiles.h"
 
@@ -15,23 +15,6 @@ namespace {
 
 /// Both sides are f64 and differ in the order of their sums only.
 constexpr double kTolerance = 1e-10;
-
-Result<reference::TensorMap> readTensors(const SafetensorsFile &file) {
-  reference::TensorMap tensors;
-  for (const SafeTensor &stored : file.tensors()) {
-    BETZ_ASSIGN_OR_RETURN(HostTensor host, toHost(stored));
-    reference::Tensor tensor{host.shape, {}, {}};
-    if (host.dtype == DType::F32)
-      tensor.real.assign(host.as<float>().begin(), host.as<float>().end());
-    else if (host.dtype == DType::F64)
-      tensor.real.assign(host.as<double>().begin(), host.as<double>().end());
-    else if (host.dtype == DType::I32)
-      tensor.integer.assign(host.as<int32_t>().begin(),
-                            host.as<int32_t>().end());
-    tensors[stored.name] = std::move(tensor);
-  }
-  return tensors;
-}
 
 Result<reference::TensorMap> interpret(mlir::ModuleOp module,
                                        const reference::TensorMap &weights,
@@ -77,9 +60,7 @@ TEST_P(FixtureTest, EveryPhaseGivesTheFixturesResults) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Shared, FixtureTest,
-                         testing::Values("layernorm", "rmsnorm", "rotary",
-                                         "window", "odd", "masked"),
+INSTANTIATE_TEST_SUITE_P(Shared, FixtureTest, testing::ValuesIn(kFixtures),
                          [](const auto &info) {
                            return std::string(info.param);
                          });
