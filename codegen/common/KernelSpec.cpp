@@ -1,4 +1,5 @@
 #include "codegen/common/KernelSpec.h"
+#include "codegen/common/Overloaded.h"
 
 #include "runtime/base/Hash.h"
 
@@ -6,11 +7,6 @@
 
 namespace betz {
 namespace {
-
-template <typename... Ts> struct Overloaded : Ts... {
-  using Ts::operator()...;
-};
-template <typename... Ts> Overloaded(Ts...) -> Overloaded<Ts...>;
 
 constexpr ElementwiseOp kElementwiseOps[] = {
 #define BETZ_ELEMENTWISE(name, mnemonic, operands) {mnemonic, operands},

@@ -186,6 +186,8 @@ struct ReductionPlan {
 struct TileConfig {
   int64_t rows = 0;    // rows of one task
   int64_t columns = 0; // columns of one task
+  int64_t depth = 0;   // K elements of one pipeline stage; 0 without stages
+  int64_t stages = 0;  // stages of the pipeline
 
   bool operator==(const TileConfig &) const = default;
 };

@@ -1,13 +1,9 @@
+#include "codegen/common/Overloaded.h"
 #include "codegen/cpu/LowerKernel.h"
 
 namespace betz::cpu {
 
 namespace {
-
-template <typename... Ts> struct Overloaded : Ts... {
-  using Ts::operator()...;
-};
-template <typename... Ts> Overloaded(Ts...) -> Overloaded<Ts...>;
 
 /// Stack that a kernel may use for scratch; KernelAbi.h allows a little more
 /// for everything. Normalised rows take half of it where that is enough.

@@ -1,0 +1,148 @@
+#include "codegen/cuda/CudaCode.h"
+#include "codegen/cuda/KernelCache.h"
+#include "codegen/cuda/Nvrtc.h"
+#include "codegen/cuda/Source.h"
+#include "runtime/program/CudaImages.h"
+
+#include <algorithm>
+#include <atomic>
+#include <fmt/format.h>
+#include <thread>
+
+namespace betz::cuda {
+
+namespace {
+
+constexpr Architecture kArchitectures[] = {{"cuda:sm_90a", "sm_90a"},
+                                           {"cuda:sm_80", "sm_80"}};
+
+/// Multiprocessors that a grid should fill; no more than a guide.
+constexpr int64_t kProcessors = 128;
+
+int64_t tiles(int64_t size, int64_t tile) { return (size + tile - 1) / tile; }
+
+/// Large tiles where they fill the processors, small ones where latency counts.
+void chooseMatmulTile(KernelSpec &spec, const MatmulCore &core,
+                      std::span<const int64_t> extents) {
+  spec.plan.depthChunk = core.depth;
+  spec.tile = {64, 64, 0, 0};
+  if (choosePath(spec) != Path::MatmulMma)
+    return;
+  spec.tile = {64, 64, 64, 4};
+  const int64_t rows = spec.result().rows.evaluate(extents);
+  if (tiles(rows, 128) * tiles(core.columns, 128) >= kProcessors)
+    spec.tile = {128, 128, 64, 4};
+}
+
+/// Code of one kernel for one instruction set.
+struct Job {
+  const std::string *name;
+  const std::string *source;
+  std::string isa;
+  Result<std::vector<std::byte>> code = internalError("not compiled");
+};
+
+/// NVRTC compiles on as many threads as there are cores.
+void compileAll(std::vector<Job> &jobs, const Nvrtc &nvrtc,
+                const KernelCache &cache) {
+  std::atomic<size_t> next = 0;
+  auto work = [&] {
+    for (size_t i = next++; i < jobs.size(); i = next++) {
+      Job &job = jobs[i];
+      job.code = cache.find(*job.name, *job.source, job.isa, [&] {
+        return nvrtc.compile(*job.name, *job.source, job.isa);
+      });
+    }
+  };
+  const size_t cores = std::max(1u, std::thread::hardware_concurrency());
+  std::vector<std::jthread> threads(std::min(cores, jobs.size()));
+  for (std::jthread &thread : threads)
+    thread = std::jthread(work);
+}
+
+std::vector<std::string> instructionSets(const Architecture &architecture) {
+  const std::string isa = architecture.isa;
+  return isa == "sm_80" ? std::vector<std::string>{isa, "compute_80"}
+                        : std::vector<std::string>{isa};
+}
+
+} // namespace
+
+std::span<const Architecture> architectures() { return kArchitectures; }
+
+const Architecture *findArchitecture(std::string_view target) {
+  for (const Architecture &architecture : kArchitectures)
+    if (architecture.target == target)
+      return &architecture;
+  return nullptr;
+}
+
+void chooseTile(KernelSpec &spec, const Architecture &architecture,
+                std::span<const int64_t> extents) {
+  spec.plan = {};
+  switch (choosePath(spec)) {
+  case Path::MatmulSimt:
+  case Path::MatmulMma:
+    return chooseMatmulTile(spec, std::get<MatmulCore>(spec.core), extents);
+  case Path::AttentionMma:
+    spec.plan.keyBlock = 64;
+    spec.tile.rows = 64;
+    return;
+  case Path::AttentionSimt:
+    spec.plan.keyBlock = 32;
+    spec.tile.rows = 16;
+    return;
+  case Path::SegmentSub:
+    spec.tile.rows = 256;
+    return;
+  case Path::Rows:
+    spec.plan.statisticLanes = 32;
+    spec.tile.rows = 8;
+    return;
+  }
+}
+
+Result<std::vector<std::pair<std::string, std::vector<std::byte>>>>
+buildExecutables(const std::map<std::string, KernelSpec> &specs,
+                 const Architecture &architecture, CompileObserver &observer) {
+  BETZ_ASSIGN_OR_RETURN(const Nvrtc *nvrtc, Nvrtc::load());
+  Stopwatch watch;
+  std::map<std::string, std::string> sources;
+  for (const auto &[name, spec] : specs) {
+    Result<std::string> source = kernelSource(name, spec);
+    if (!source.isOk()) {
+      observer.onKernelError(name, architecture.isa, source.status());
+      return std::move(source).status().withContext("kernel " + name);
+    }
+    if (observer.wants(CodeForm::Source))
+      observer.onCode(name, architecture.isa, CodeForm::Source,
+                      [&] { return source.value(); });
+    sources.emplace(name, std::move(source).value());
+  }
+  std::vector<Job> jobs;
+  const std::vector<std::string> isas = instructionSets(architecture);
+  for (const std::string &isa : isas)
+    for (const auto &[name, source] : sources)
+      jobs.push_back({&name, &source, isa});
+  compileAll(jobs, *nvrtc, KernelCache(nvrtc->version()));
+
+  std::vector<std::pair<std::string, std::vector<std::byte>>> executables;
+  for (const std::string &isa : isas) {
+    std::vector<std::vector<std::byte>> images;
+    for (Job &job : jobs) {
+      if (job.isa != isa)
+        continue;
+      if (!job.code.isOk()) {
+        observer.onKernelError(*job.name, isa, job.code.status());
+        return job.code.status();
+      }
+      images.push_back(std::move(job.code).value());
+    }
+    executables.emplace_back(isa, packCudaImages(images));
+  }
+  observer.onStage(fmt::format("codegen {}", architecture.isa),
+                   watch.seconds());
+  return executables;
+}
+
+} // namespace betz::cuda

@@ -1,0 +1,525 @@
+#include "codegen/cuda/Source.h"
+#include "codegen/common/Overloaded.h"
+
+#include <cmath>
+#include <fmt/format.h>
+
+namespace betz::cuda {
+
+namespace {
+
+bool isAligned(const OperandSpec &operand) {
+  const int64_t bytes = int64_t(sizeOf(operand.dtype));
+  return operand.rowStride * bytes % 16 == 0 &&
+         operand.offset * bytes % 16 == 0 && operand.columns % 8 == 0;
+}
+
+std::string_view typeName(DType dtype) {
+  switch (dtype) {
+  case DType::F32:
+    return "float";
+  case DType::BF16:
+    return "bf16";
+  case DType::I32:
+    return "int32";
+  default:
+    return "";
+  }
+}
+
+/// "extents[0] * 256 + 0"
+std::string dimText(const Dim &dim) {
+  return dim.symbol < 0 ? fmt::format("{}", dim.plus)
+                        : fmt::format("extents[{}] * {} + {}", dim.symbol,
+                                      dim.factor, dim.plus);
+}
+
+std::string floatText(double value) {
+  return fmt::format("{:.9g}f", value).find_first_of(".e") == std::string::npos
+             ? fmt::format("{:.9g}.0f", value)
+             : fmt::format("{:.9g}f", value);
+}
+
+/// Writes one translation unit.
+class SourceWriter {
+public:
+  SourceWriter(const std::string &name, const KernelSpec &spec)
+      : name(name), spec(spec) {}
+
+  Result<std::string> write() {
+    if (spec.prologue)
+      return invalidArgument("a norm in front of a matmul: on CUDA it is a "
+                             "kernel of its own; compile from the model phase");
+    if (spec.rowScale && spec.rowScale->form != NormForm::Rms)
+      return invalidArgument("a matmul that measures a LayerNorm's factor: on "
+                             "CUDA it is a kernel of its own; compile from the "
+                             "model phase");
+    for (const OperandSpec &operand : spec.operands)
+      if (typeName(operand.dtype).empty())
+        return invalidArgument(fmt::format("elements of type {}: CUDA kernels "
+                                           "take f32, bf16 and i32",
+                                           toString(operand.dtype)));
+    BETZ_RETURN_IF_ERROR(std::visit(
+        Overloaded{[&](const auto &core) { return writeCore(core); }},
+        spec.core));
+    return assemble();
+  }
+
+private:
+  const OperandSpec &operand(int32_t number) const {
+    return spec.operands[size_t(number)];
+  }
+  std::string type(int32_t number) const {
+    return std::string(typeName(operand(number).dtype));
+  }
+  static std::string boolText(bool value) { return value ? "true" : "false"; }
+
+  /// A typed pointer to an operand's first element.
+  std::string pointer(int32_t number) const {
+    return fmt::format("static_cast<const {} *>(operands.pointers[{}]) + {}",
+                       type(number), number, operand(number).offset);
+  }
+
+  void constant(std::string_view what, int64_t value) {
+    members += fmt::format("  static constexpr int {} = {};\n", what, value);
+  }
+  void flag(std::string_view what, bool value) {
+    members += fmt::format("  static constexpr bool {} = {};\n", what,
+                           boolText(value));
+  }
+  void real(std::string_view what, double value) {
+    members += fmt::format("  static constexpr float {} = {};\n", what,
+                           floatText(value));
+  }
+  /// A member that points at an operand; set in the kernel's body.
+  void field(std::string_view what, int32_t number) {
+    members += fmt::format("  const {} *{};\n", type(number), what);
+    setup += fmt::format("  spec.{} = {};\n", what, pointer(number));
+  }
+  void rowsFunction(std::string_view what, const Dim &dim) {
+    members += fmt::format("  static __device__ __forceinline__ int64 "
+                           "{}(const int64 *extents) {{\n"
+                           "    return {};\n  }}\n",
+                           what, dimText(dim));
+  }
+  /// `what(values, row, column, valid)`: columns of an operand's row.
+  void loader(std::string_view what, std::string_view from, int32_t number) {
+    members += fmt::format(
+        "  template <int V> __device__ __forceinline__ void\n"
+        "  {}(float (&values)[V], int64 row, int column, int valid) const {{\n"
+        "    loadColumns<V, {}>(values, {} + row * {} + column, valid);\n"
+        "  }}\n",
+        what, boolText(isAligned(operand(number))), from,
+        operand(number).rowStride);
+  }
+  void perBlock() { constant("rowsPerBlock", spec.tile.rows); }
+
+  //===--------------------------------------------------------------------===//
+  // Families
+  //===--------------------------------------------------------------------===//
+
+  Status writeCore(const MatmulCore &core) {
+    if (core.panel != 0)
+      return invalidArgument("a weight in CPU panels; compile from the model "
+                             "phase");
+    rowsFunction("rows", spec.result().rows);
+    constant("depth", core.depth);
+    constant("columns", core.columns);
+    flag("scalesRows", spec.rowScale.has_value());
+    real("eps", spec.rowScale ? spec.rowScale->eps : 1);
+    field("x", core.x);
+    field("weight", core.weight);
+    if (choosePath(spec) == Path::MatmulSimt) {
+      header = "matmul_simt.cuh";
+      loader("loadX", "x", core.x);
+      loader("loadWeight", "weight", core.weight);
+      body = "  matmulSimt(spec, epilogue, extents);\n";
+      threads = 256;
+      return Status::ok();
+    }
+    header = "matmul_mma.cuh";
+    const int64_t warpRows = 2, warpColumns = spec.tile.rows == 128 ? 4 : 2;
+    constant("xStride", operand(core.x).rowStride);
+    constant("tileRows", spec.tile.rows);
+    constant("tileColumns", spec.tile.columns);
+    constant("stages", spec.tile.stages);
+    constant("warpRows", warpRows);
+    constant("warpColumns", warpColumns);
+    threads = warpRows * warpColumns * 32;
+    const int64_t ring =
+        (spec.tile.rows + spec.tile.columns) * 128 * spec.tile.stages;
+    const int64_t staging =
+        spec.tile.rows * (spec.tile.columns + 4) * 4 + threads * 4;
+    useShared(std::max(ring, staging));
+    body = "  MatmulMma<Spec>(spec, extents, shared).run(epilogue);\n";
+    return Status::ok();
+  }
+
+  Status writeCore(const AttentionCore &core) {
+    const bool mma = choosePath(spec) == Path::AttentionMma;
+    rowsFunction("batches", {core.batchSymbol, 1, 0});
+    constant("heads", core.heads);
+    constant("kvHeads", core.kvHeads);
+    constant("headSize", core.headSize);
+    constant("queries", core.queries);
+    constant("keys", core.keys);
+    flag("sharedQuery", core.sharedQuery);
+    flag("ragged", core.rowSplits >= 0);
+    flag("causal", core.causal);
+    flag("timed", core.keyTime >= 0);
+    flag("mapped", core.blockMap >= 0);
+    constant("mapBlock", std::max<int64_t>(core.mapBlock, 1));
+    constant("mapColumns", core.mapColumns);
+    field("q", core.q);
+    field("k", core.k);
+    field("v", core.v);
+    if (core.rowSplits >= 0)
+      field("splits", core.rowSplits);
+    if (core.keyTime >= 0) {
+      field("keyTime", core.keyTime);
+      field("bounds", core.bounds);
+    }
+    if (core.blockMap >= 0)
+      field("blockMap", core.blockMap);
+    real("scale", core.scale);
+    if (mma)
+      writeAttentionMma(core);
+    else
+      writeAttentionSimt(core);
+    return Status::ok();
+  }
+
+  void writeAttentionMma(const AttentionCore &core) {
+    header = "attention_mma.cuh";
+    constant("qStride", operand(core.q).rowStride);
+    constant("kStride", operand(core.k).rowStride);
+    constant("vStride", operand(core.v).rowStride);
+    flag("skipsByTime",
+         core.keyTime >= 0 && core.sparsity >= SparsityRule::TimeBounds);
+    flag("skipsCausal", core.causal && core.sparsity >= SparsityRule::Causal);
+    flag("skipsByMap",
+         core.blockMap >= 0 && core.sparsity >= SparsityRule::BlockMap);
+    threads = 128;
+    useShared((64 + 4 * 64) * (core.headSize * 2 + 16));
+    body = "  AttentionMma<Spec>(spec, shared).run(epilogue, extents);\n";
+  }
+
+  void writeAttentionSimt(const AttentionCore &core) {
+    header = "attention_simt.cuh";
+    constant("queryTile", spec.tile.rows);
+    constant("warps", 4);
+    for (auto [what, from, number] :
+         {std::tuple{"loadQ", "q", core.q}, std::tuple{"loadK", "k", core.k},
+          std::tuple{"loadV", "v", core.v}})
+      members += fmt::format("  __device__ __forceinline__ float {}(int64 row, "
+                             "int column) const {{\n    return toFloat({}[row "
+                             "* {} + column]);\n  }}\n",
+                             what, from, operand(number).rowStride);
+    threads = 128;
+    body = "  attentionSimt(spec, epilogue, extents);\n";
+  }
+
+  Status writeCore(const NormCore &core) {
+    header = "rows.cuh";
+    rowsFunction("rows", spec.result().rows);
+    perBlock();
+    writeNorm(core.norm.form, core.norm.eps);
+    constant("columns", spec.result().columns);
+    field("x", core.x);
+    loader("loadX", "x", core.x);
+    field("gain", core.norm.gain);
+    writeVector("loadGain", "gain", core.norm.gain);
+    if (core.norm.shift >= 0)
+      field("shift", core.norm.shift);
+    writeVector("loadShift", "shift", core.norm.shift);
+    body = "  normRows(spec, epilogue, extents);\n";
+    threads = 256;
+    return Status::ok();
+  }
+
+  void writeNorm(NormForm form, double eps) {
+    flag("layer", form == NormForm::Layer);
+    real("eps", eps);
+  }
+
+  /// A vector that every row shares; zeros for an absent one.
+  void writeVector(std::string_view what, std::string_view from,
+                   int32_t number) {
+    members += fmt::format(
+        "  template <int V> __device__ __forceinline__ void\n"
+        "  {}(float (&values)[V], int column, int valid) const {{\n    {}\n"
+        "  }}\n",
+        what,
+        number < 0
+            ? "for (int i = 0; i < V; ++i)\n      values[i] = 0.0f;"
+            : fmt::format("loadColumns<V, {}>(values, {} + column, valid);",
+                          boolText(isAligned(operand(number))), from));
+  }
+
+  Status writeCore(const NormScaleCore &core) {
+    writeScale(core.scale, operand(core.x).columns);
+    field("x", core.x);
+    writeRowSource({core.x}, {});
+    return Status::ok();
+  }
+
+  Status writeCore(const GatherCore &core) {
+    for (size_t i = 0; i < core.tables.size(); ++i) {
+      field(fmt::format("index{}", i), core.indices[i]);
+      field(fmt::format("table{}", i), core.tables[i]);
+    }
+    if (core.reduce) {
+      writeScale(*core.reduce, operand(core.tables[0]).columns);
+    } else {
+      writeCopy(operand(core.tables[0]).columns);
+    }
+    writeRowSource(core.tables, core.indices);
+    return Status::ok();
+  }
+
+  Status writeCore(const IdentityCore &core) {
+    writeCopy(spec.result().columns);
+    field("x", core.x);
+    writeRowSource({core.x}, {});
+    return Status::ok();
+  }
+
+  void writeCopy(int64_t columns) {
+    header = "rows.cuh";
+    rowsFunction("rows", spec.result().rows);
+    perBlock();
+    constant("columns", columns);
+    body = "  copyRows(spec, epilogue, extents);\n";
+    threads = 256;
+  }
+
+  void writeScale(const RowScaleSpec &scale, int64_t depth) {
+    header = "rows.cuh";
+    rowsFunction("rows", spec.result().rows);
+    perBlock();
+    writeNorm(scale.form, scale.eps);
+    constant("depth", depth);
+    members += fmt::format("  {} *result;\n"
+                           "  __device__ __forceinline__ void store(int64 row, "
+                           "float value) const {{\n"
+                           "    result[row * {}] = fromFloat<{}>(value);\n"
+                           "  }}\n",
+                           type(spec.resultIndex()), spec.result().rowStride,
+                           type(spec.resultIndex()));
+    setup += fmt::format(
+        "  spec.result = static_cast<{} *>(operands.pointers[{}]) + {};\n",
+        type(spec.resultIndex()), spec.resultIndex(), spec.result().offset);
+    usesEpilogue = false;
+    body = "  scaleOfRows(spec, extents);\n";
+    threads = 256;
+  }
+
+  /// `row(r)`: an object whose `load` sums one row of each table, or reads the
+  /// row itself when there are no indices.
+  void writeRowSource(const std::vector<int32_t> &tables,
+                      const std::vector<int32_t> &indices) {
+    std::string fields, first, loads;
+    for (size_t i = 0; i < tables.size(); ++i) {
+      const OperandSpec &table = operand(tables[i]);
+      const std::string from =
+          indices.empty() ? "x" : fmt::format("table{}", i);
+      fields += fmt::format("    const {} *from{};\n", type(tables[i]), i);
+      first += fmt::format(
+          "{}{} + {} * {}", i ? ",\n            " : "", from,
+          indices.empty() ? "row" : fmt::format("int64(index{}[row])", i),
+          table.rowStride);
+      loads += fmt::format(
+          "      loadColumns<V, {}>({}, from{} + column, valid);\n",
+          boolText(isAligned(table)), i ? "next" : "values", i);
+      if (i)
+        loads += "      for (int i = 0; i < V; ++i)\n"
+                 "        values[i] += next[i];\n";
+    }
+    members += fmt::format(
+        "  struct Row {{\n{}"
+        "    template <int V> __device__ __forceinline__ void\n"
+        "    load(float (&values)[V], int column, int valid) const {{\n"
+        "{}{}    }}\n  }};\n"
+        "  __device__ __forceinline__ Row row(int64 row) const {{\n"
+        "    return {{{}}};\n  }}\n",
+        fields, tables.size() > 1 ? "      float next[V];\n" : "", loads, first);
+  }
+
+  Status writeCore(const RotaryCore &core) {
+    header = "rows.cuh";
+    rowsFunction("rows", spec.result().rows);
+    perBlock();
+    const int64_t headSize = spec.result().columns / core.heads;
+    const int64_t half = headSize / 2;
+    constant("heads", core.heads);
+    constant("headSize", headSize);
+    members += fmt::format("  static constexpr double offset = {:.17g};\n"
+                           "  static constexpr double step = {:.17g};\n",
+                           core.offset, core.step);
+    field("x", core.x);
+    loader("loadX", "x", core.x);
+    std::string place = fmt::format("int32(row % {})", core.rowsPerItem);
+    if (core.position >= 0) {
+      field("positions", core.position);
+      place = "positions[row]";
+    }
+    members += fmt::format("  __device__ __forceinline__ int32 position(int64 "
+                           "row) const {{\n    return {};\n  }}\n"
+                           "  __device__ __forceinline__ double frequency(int "
+                           "i) const {{\n    return frequencies[i];\n  }}\n",
+                           place);
+    globals = fmt::format("__constant__ double frequencies[{}] = {{", half);
+    for (int64_t i = 0; i < half; ++i) {
+      const double exponent = double(i) / double(std::max<int64_t>(half - 1, 1));
+      globals += fmt::format(
+          "{}{:.17g}", i ? ", " : "",
+          1.0 / (core.periodMin *
+                 std::pow(core.periodMax / core.periodMin, exponent)));
+    }
+    globals += "};\n";
+    body = "  rotateRows(spec, epilogue, extents);\n";
+    threads = 256;
+    return Status::ok();
+  }
+
+  Status writeCore(const SegmentSubCore &core) {
+    header = "rows.cuh";
+    rowsFunction("rows", spec.result().rows);
+    Dim segments = operand(core.base).rows;
+    rowsFunction("segments", segments);
+    perBlock();
+    usesEpilogue = false;
+    body = fmt::format("  subtractBase<Spec>({}, {}, {},\n"
+                       "      static_cast<int32 *>(operands.pointers[{}]), "
+                       "extents);\n",
+                       pointer(core.values), pointer(core.base),
+                       pointer(core.rowSplits), spec.resultIndex());
+    threads = spec.tile.rows;
+    return Status::ok();
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Epilogue and unit
+  //===--------------------------------------------------------------------===//
+
+  void useShared(int64_t bytes) {
+    sharedBytes = bytes;
+    globals += "extern __shared__ __align__(128) unsigned char shared[];\n";
+  }
+
+  std::string operandRow(const OperandSpec &other) const {
+    if (other.rows == spec.result().rows)
+      return "row";
+    return other.rows.plus == 1 ? "0"
+                                : fmt::format("row % {}", other.rows.plus);
+  }
+
+  std::string stepText(const EpilogueStep &step) const {
+    auto each = [](std::string_view what) {
+      return fmt::format("#pragma unroll\n    for (int i = 0; i < V; ++i)\n"
+                         "      values[i] = {};\n",
+                         what);
+    };
+    switch (step.kind) {
+    case EpilogueStep::Kind::Gelu:
+      return each("gelu(values[i])");
+    case EpilogueStep::Kind::Silu:
+      return each("silu(values[i])");
+    case EpilogueStep::Kind::ScaleRows: {
+      if (step.operand < 0)
+        return each("values[i] * ownScale");
+      const OperandSpec &scale = operand(step.operand);
+      return fmt::format(
+          "    {{\n    const float scale = toFloat(({})[row * {}]);\n{}    }}\n",
+          pointer(step.operand), scale.rowStride, each("values[i] * scale"));
+    }
+    case EpilogueStep::Kind::Add:
+    case EpilogueStep::Kind::Mul: {
+      const OperandSpec &other = operand(step.operand);
+      return fmt::format(
+          "    {{\n    float other[V];\n"
+          "    loadColumns<V, {}>(other, {} + ({}) * {} + column, valid);\n"
+          "{}    }}\n",
+          boolText(isAligned(other)), pointer(step.operand), operandRow(other),
+          other.rowStride,
+          each(step.kind == EpilogueStep::Kind::Add ? "values[i] + other[i]"
+                                                    : "values[i] * other[i]"));
+    }
+    }
+    return "";
+  }
+
+  std::string epilogueText() const {
+    std::string steps;
+    for (const EpilogueStep &step : spec.epilogue)
+      steps += stepText(step);
+    const OperandSpec &result = spec.result();
+    return fmt::format(
+        "struct Epilogue {{\n"
+        "  const Operands<{}> &operands;\n"
+        "  template <int V> __device__ __forceinline__ void\n"
+        "  finish(float (&values)[V], int64 row, int column, int valid,\n"
+        "         float ownScale = 1.0f) const {{\n{}"
+        "    storeColumns<V, {}>(values, static_cast<{} "
+        "*>(operands.pointers[{}]) + {} + row * {} + column, valid);\n"
+        "  }}\n}};\n",
+        spec.operands.size(), steps, boolText(isAligned(result)),
+        typeName(result.dtype), spec.resultIndex(), result.offset,
+        result.rowStride);
+  }
+
+  std::string assemble() const {
+    return fmt::format(
+        "#include \"{}\"\n\nusing namespace betz;\n\n{}"
+        "struct Spec {{\n{}}};\n\n{}"
+        "extern \"C\" __constant__ Launch {}_launch = {{{}, {}, 0, 1}};\n\n"
+        "extern \"C\" __global__ void __launch_bounds__({})\n"
+        "{}(const __grid_constant__ Operands<{}> operands,\n"
+        "    const int64 *extents) {{\n"
+        "  followPrevious();\n"
+        "  Spec spec;\n{}{}{}}}\n",
+        header, globals, members,
+        usesEpilogue ? epilogueText() + "\n" : std::string(), name, threads,
+        sharedBytes, threads, name, spec.operands.size(), setup,
+        usesEpilogue ? "  const Epilogue epilogue{operands};\n" : "", body);
+  }
+
+  const std::string &name;
+  const KernelSpec &spec;
+  std::string header, globals, members, setup, body;
+  int64_t threads = 0, sharedBytes = 0;
+  bool usesEpilogue = true;
+};
+
+/// 16-byte accesses reach every row.
+bool fitsTensorCores(const OperandSpec &operand) {
+  return operand.dtype == DType::BF16 && isAligned(operand);
+}
+
+} // namespace
+
+Path choosePath(const KernelSpec &spec) {
+  auto fits = [&](int32_t number) {
+    return fitsTensorCores(spec.operands[size_t(number)]);
+  };
+  if (const auto *core = std::get_if<MatmulCore>(&spec.core))
+    return fits(core->x) && fits(core->weight) && core->columns >= 16
+               ? Path::MatmulMma
+               : Path::MatmulSimt;
+  if (const auto *core = std::get_if<AttentionCore>(&spec.core)) {
+    const bool sizes = core->headSize % 16 == 0 && core->headSize <= 128 &&
+                       core->scale > 0;
+    return sizes && fits(core->q) && fits(core->k) && fits(core->v)
+               ? Path::AttentionMma
+               : Path::AttentionSimt;
+  }
+  return std::holds_alternative<SegmentSubCore>(spec.core) ? Path::SegmentSub
+                                                           : Path::Rows;
+}
+
+Result<std::string> kernelSource(const std::string &name,
+                                 const KernelSpec &spec) {
+  return SourceWriter(name, spec).write();
+}
+
+} // namespace betz::cuda

@@ -1,0 +1,176 @@
+//===- base.cuh - What every generated kernel stands on -------------------===//
+//
+// Self-contained: NVRTC needs no include path. A generated source defines
+// traits and an Epilogue for one KernelSpec and instantiates a family.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+namespace betz {
+
+using int32 = int;
+using uint32 = unsigned int;
+using int64 = long long;
+using uint16 = unsigned short;
+
+#define kInfinity __int_as_float(0x7f800000)
+
+/// Bits of a brain float.
+struct bf16 {
+  uint16 bits;
+};
+
+/// A kernel's operands by value, in the order of its KernelSpec.
+template <int N> struct Operands {
+  void *pointers[N];
+};
+
+/// Geometry of a launch; see runtime/program/KernelAbi.h.
+struct Launch {
+  uint32 threads, sharedBytes, blocksPerSm, flags;
+};
+
+__device__ __forceinline__ float toFloat(float x) { return x; }
+__device__ __forceinline__ float toFloat(bf16 x) {
+  return __uint_as_float(uint32(x.bits) << 16);
+}
+
+/// Two floats, rounded to nearest even: `low` in the lower half.
+__device__ __forceinline__ uint32 packBf16(float low, float high) {
+  uint32 packed;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(packed) : "f"(high), "f"(low));
+  return packed;
+}
+
+template <typename T> __device__ __forceinline__ T fromFloat(float x);
+template <> __device__ __forceinline__ float fromFloat<float>(float x) {
+  return x;
+}
+template <> __device__ __forceinline__ bf16 fromFloat<bf16>(float x) {
+  return {uint16(packBf16(x, 0.0f) & 0xffffu)};
+}
+
+//===----------------------------------------------------------------------===//
+// Rows in memory
+//===----------------------------------------------------------------------===//
+
+/// How far vector accesses may reach: `aligned` when every row of an operand
+/// starts on 16 bytes and holds a multiple of V columns.
+template <int V, bool aligned>
+__device__ __forceinline__ void loadColumns(float (&values)[V],
+                                            const float *from, int valid) {
+  if constexpr (aligned && V % 4 == 0) {
+    if (valid > 0) {
+#pragma unroll
+      for (int i = 0; i < V; i += 4) {
+        float4 four = *reinterpret_cast<const float4 *>(from + i);
+        values[i] = four.x, values[i + 1] = four.y;
+        values[i + 2] = four.z, values[i + 3] = four.w;
+      }
+      return;
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < V; ++i)
+    values[i] = i < valid ? from[i] : 0.0f;
+}
+
+template <int V, bool aligned>
+__device__ __forceinline__ void loadColumns(float (&values)[V],
+                                            const bf16 *from, int valid) {
+  if constexpr (aligned && V == 8) {
+    if (valid > 0) {
+      uint4 eight = *reinterpret_cast<const uint4 *>(from);
+      const uint32 words[4] = {eight.x, eight.y, eight.z, eight.w};
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        values[2 * i] = __uint_as_float(words[i] << 16);
+        values[2 * i + 1] = __uint_as_float(words[i] & 0xffff0000u);
+      }
+      return;
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < V; ++i)
+    values[i] = i < valid ? toFloat(from[i]) : 0.0f;
+}
+
+template <int V, bool aligned>
+__device__ __forceinline__ void storeColumns(const float (&values)[V],
+                                             float *to, int valid) {
+  if constexpr (aligned && V % 4 == 0) {
+    if (valid > 0) {
+#pragma unroll
+      for (int i = 0; i < V; i += 4)
+        *reinterpret_cast<float4 *>(to + i) = make_float4(
+            values[i], values[i + 1], values[i + 2], values[i + 3]);
+    }
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < V; ++i)
+    if (i < valid)
+      to[i] = values[i];
+}
+
+template <int V, bool aligned>
+__device__ __forceinline__ void storeColumns(const float (&values)[V], bf16 *to,
+                                             int valid) {
+  if constexpr (aligned && V == 8) {
+    if (valid > 0)
+      *reinterpret_cast<uint4 *>(to) = make_uint4(
+          packBf16(values[0], values[1]), packBf16(values[2], values[3]),
+          packBf16(values[4], values[5]), packBf16(values[6], values[7]));
+    return;
+  }
+#pragma unroll
+  for (int i = 0; i < V; ++i)
+    if (i < valid)
+      to[i] = fromFloat<bf16>(values[i]);
+}
+
+//===----------------------------------------------------------------------===//
+// Launches that overlap
+//===----------------------------------------------------------------------===//
+
+/// Waits for the kernels before this one, whose blocks may still run, and lets
+/// the next one's blocks start (programmatic dependent launch, sm_90). First in
+/// every kernel: nothing may be read or written before it.
+__device__ __forceinline__ void followPrevious() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
+//===----------------------------------------------------------------------===//
+// Warps
+//===----------------------------------------------------------------------===//
+
+/// Always the same tree, and the same value in every lane.
+__device__ __forceinline__ float sumLanes(float x) {
+#pragma unroll
+  for (int distance = 16; distance > 0; distance /= 2)
+    x += __shfl_xor_sync(0xffffffffu, x, distance);
+  return x;
+}
+__device__ __forceinline__ float maxLanes(float x) {
+#pragma unroll
+  for (int distance = 16; distance > 0; distance /= 2)
+    x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, distance));
+  return x;
+}
+
+__device__ __forceinline__ int warpOf(int thread) { return thread / 32; }
+__device__ __forceinline__ int laneOf(int thread) { return thread % 32; }
+
+//===----------------------------------------------------------------------===//
+// Elementwise functions
+//===----------------------------------------------------------------------===//
+
+__device__ __forceinline__ float gelu(float x) {
+  return 0.5f * x * (1.0f + erff(x * 0.70710678118654752f));
+}
+__device__ __forceinline__ float silu(float x) { return x / (1.0f + expf(-x)); }
+
+} // namespace betz

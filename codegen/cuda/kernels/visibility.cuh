@@ -1,0 +1,63 @@
+//===- visibility.cuh - Which keys a query of an attention sees -----------===//
+#pragma once
+
+#include "base.cuh"
+
+namespace betz {
+
+/// Rows of K and V that belong to a batch element.
+struct KeyRange {
+  int64 first, end;
+};
+
+/// What a query sees of them.
+struct QueryView {
+  int64 lastKey;      // causal: the last row
+  int earliest, latest; // times
+  int mapRow;
+};
+
+/// Spec: ragged, keys, causal, queries, timed, mapped, mapBlock, mapColumns;
+/// splits, keyTime, bounds, blockMap pointers where these are set.
+template <typename Spec>
+__device__ __forceinline__ KeyRange keyRange(const Spec &spec, int64 batch) {
+  if constexpr (Spec::ragged)
+    return {spec.splits[batch], spec.splits[batch + 1]};
+  else
+    return {batch * Spec::keys, (batch + 1) * Spec::keys};
+}
+
+template <typename Spec>
+__device__ __forceinline__ QueryView viewOf(const Spec &spec, int query,
+                                            const KeyRange &keys) {
+  QueryView view = {};
+  if constexpr (Spec::causal)
+    view.lastKey = keys.end - Spec::queries + query;
+  if constexpr (Spec::timed) {
+    view.earliest = spec.bounds[2 * query];
+    view.latest = spec.bounds[2 * query + 1];
+  }
+  if constexpr (Spec::mapped)
+    view.mapRow = query / Spec::mapBlock * Spec::mapColumns;
+  return view;
+}
+
+template <typename Spec>
+__device__ __forceinline__ bool sees(const Spec &spec, const QueryView &view,
+                                     const KeyRange &keys, int64 key) {
+  bool seen = true;
+  if constexpr (Spec::causal)
+    seen = key <= view.lastKey;
+  if constexpr (Spec::timed) {
+    const int time = spec.keyTime[key];
+    seen = seen && view.earliest <= time && time <= view.latest;
+  }
+  if constexpr (Spec::mapped) {
+    const int64 column = (key - keys.first) / Spec::mapBlock;
+    seen = seen && column < Spec::mapColumns &&
+           spec.blockMap[view.mapRow + column] != 0;
+  }
+  return seen;
+}
+
+} // namespace betz
