@@ -22,16 +22,18 @@ constexpr int64_t kProcessors = 128;
 int64_t tiles(int64_t size, int64_t tile) { return (size + tile - 1) / tile; }
 
 /// Large tiles where they fill the processors, small ones where latency counts.
-void chooseMatmulTile(KernelSpec &spec, const MatmulCore &core,
+/// Neither changes bits: a result's products are added in the same order.
+void chooseMatmulTile(KernelSpec &spec, const MatmulCore &core, Path path,
                       std::span<const int64_t> extents) {
   spec.plan.depthChunk = core.depth;
-  spec.tile = {64, 64, 0, 0};
-  if (choosePath(spec) != Path::MatmulMma)
+  if (path == Path::MatmulSimt) {
+    spec.tile = {64, 64, 0, 0};
     return;
+  }
   spec.tile = {64, 64, 64, 4};
   const int64_t rows = spec.result().rows.evaluate(extents);
   if (tiles(rows, 128) * tiles(core.columns, 128) >= kProcessors)
-    spec.tile = {128, 128, 64, 4};
+    spec.tile = {128, 128, 64, path == Path::MatmulWgmma ? 4 : 3};
 }
 
 /// Code of one kernel for one instruction set.
@@ -80,10 +82,13 @@ const Architecture *findArchitecture(std::string_view target) {
 void chooseTile(KernelSpec &spec, const Architecture &architecture,
                 std::span<const int64_t> extents) {
   spec.plan = {};
-  switch (choosePath(spec)) {
+  const Path path = choosePath(spec, architecture);
+  switch (path) {
   case Path::MatmulSimt:
   case Path::MatmulMma:
-    return chooseMatmulTile(spec, std::get<MatmulCore>(spec.core), extents);
+  case Path::MatmulWgmma:
+    return chooseMatmulTile(spec, std::get<MatmulCore>(spec.core), path,
+                            extents);
   case Path::AttentionMma:
     spec.plan.keyBlock = 64;
     spec.tile.rows = 64;
@@ -109,7 +114,7 @@ buildExecutables(const std::map<std::string, KernelSpec> &specs,
   Stopwatch watch;
   std::map<std::string, std::string> sources;
   for (const auto &[name, spec] : specs) {
-    Result<std::string> source = kernelSource(name, spec);
+    Result<std::string> source = kernelSource(name, spec, architecture);
     if (!source.isOk()) {
       observer.onKernelError(name, architecture.isa, source.status());
       return std::move(source).status().withContext("kernel " + name);

@@ -43,8 +43,8 @@ std::string floatText(double value) {
 /// Writes one translation unit.
 class SourceWriter {
 public:
-  SourceWriter(const std::string &name, const KernelSpec &spec)
-      : name(name), spec(spec) {}
+  SourceWriter(const std::string &name, const KernelSpec &spec, Path path)
+      : name(name), spec(spec), path(path) {}
 
   Result<std::string> write() {
     if (spec.prologue)
@@ -129,7 +129,7 @@ private:
     real("eps", spec.rowScale ? spec.rowScale->eps : 1);
     field("x", core.x);
     field("weight", core.weight);
-    if (choosePath(spec) == Path::MatmulSimt) {
+    if (path == Path::MatmulSimt) {
       header = "matmul_simt.cuh";
       loader("loadX", "x", core.x);
       loader("loadWeight", "weight", core.weight);
@@ -137,26 +137,33 @@ private:
       threads = 256;
       return Status::ok();
     }
-    header = "matmul_mma.cuh";
-    const int64_t warpRows = 2, warpColumns = spec.tile.rows == 128 ? 4 : 2;
-    constant("xStride", operand(core.x).rowStride);
-    constant("tileRows", spec.tile.rows);
-    constant("tileColumns", spec.tile.columns);
-    constant("stages", spec.tile.stages);
-    constant("warpRows", warpRows);
-    constant("warpColumns", warpColumns);
-    threads = warpRows * warpColumns * 32;
-    const int64_t ring =
-        (spec.tile.rows + spec.tile.columns) * 128 * spec.tile.stages;
-    const int64_t staging =
-        spec.tile.rows * (spec.tile.columns + 4) * 4 + threads * 4;
-    useShared(std::max(ring, staging));
-    body = "  MatmulMma<Spec>(spec, extents, shared).run(epilogue);\n";
+    writeMatmulTile(operand(core.x).rowStride);
     return Status::ok();
   }
 
+  void writeMatmulTile(int64_t xStride) {
+    const TileConfig &tile = spec.tile;
+    threads = 2 * tile.rows;
+    constant("xStride", xStride);
+    constant("tileRows", tile.rows);
+    constant("tileColumns", tile.columns);
+    constant("stages", tile.stages);
+    constant("threads", threads);
+    const int64_t ring = (tile.rows + tile.columns) * 128 * tile.stages;
+    const int64_t results = tile.rows * (tile.columns + 4) * 4 + threads * 4;
+    useShared(std::max(ring, results));
+    if (path == Path::MatmulWgmma) {
+      header = "matmul_wgmma.cuh";
+      body = "  MatmulWgmma<Spec>(spec, extents, shared).run(epilogue);\n";
+      return;
+    }
+    header = "matmul_mma.cuh";
+    constant("warpRows", 2);
+    constant("warpColumns", threads / 64);
+    body = "  MatmulMma<Spec>(spec, extents, shared).run(epilogue);\n";
+  }
+
   Status writeCore(const AttentionCore &core) {
-    const bool mma = choosePath(spec) == Path::AttentionMma;
     rowsFunction("batches", {core.batchSymbol, 1, 0});
     constant("heads", core.heads);
     constant("kvHeads", core.kvHeads);
@@ -182,7 +189,7 @@ private:
     if (core.blockMap >= 0)
       field("blockMap", core.blockMap);
     real("scale", core.scale);
-    if (mma)
+    if (path == Path::AttentionMma)
       writeAttentionMma(core);
     else
       writeAttentionSimt(core);
@@ -404,7 +411,7 @@ private:
 
   void useShared(int64_t bytes) {
     sharedBytes = bytes;
-    globals += "extern __shared__ __align__(128) unsigned char shared[];\n";
+    globals += "extern __shared__ __align__(1024) unsigned char shared[];\n";
   }
 
   std::string operandRow(const OperandSpec &other) const {
@@ -486,6 +493,7 @@ private:
 
   const std::string &name;
   const KernelSpec &spec;
+  const Path path;
   std::string header, globals, members, setup, body;
   int64_t threads = 0, sharedBytes = 0;
   bool usesEpilogue = true;
@@ -498,14 +506,15 @@ bool fitsTensorCores(const OperandSpec &operand) {
 
 } // namespace
 
-Path choosePath(const KernelSpec &spec) {
+Path choosePath(const KernelSpec &spec, const Architecture &architecture) {
+  const bool hopper = std::string_view(architecture.isa) == "sm_90a";
   auto fits = [&](int32_t number) {
     return fitsTensorCores(spec.operands[size_t(number)]);
   };
   if (const auto *core = std::get_if<MatmulCore>(&spec.core))
-    return fits(core->x) && fits(core->weight) && core->columns >= 16
-               ? Path::MatmulMma
-               : Path::MatmulSimt;
+    return !fits(core->x) || !fits(core->weight) ? Path::MatmulSimt
+           : hopper                              ? Path::MatmulWgmma
+                                                 : Path::MatmulMma;
   if (const auto *core = std::get_if<AttentionCore>(&spec.core)) {
     const bool sizes = core->headSize % 16 == 0 && core->headSize <= 128 &&
                        core->scale > 0;
@@ -518,8 +527,9 @@ Path choosePath(const KernelSpec &spec) {
 }
 
 Result<std::string> kernelSource(const std::string &name,
-                                 const KernelSpec &spec) {
-  return SourceWriter(name, spec).write();
+                                 const KernelSpec &spec,
+                                 const Architecture &architecture) {
+  return SourceWriter(name, spec, choosePath(spec, architecture)).write();
 }
 
 } // namespace betz::cuda

@@ -14,16 +14,18 @@ std::span<const std::pair<std::string_view, std::string_view>> kernelHeaders();
 enum class Path : uint8_t {
   MatmulSimt,
   MatmulMma,
+  MatmulWgmma,
   AttentionSimt,
   AttentionMma,
   Rows,       // a warp a row
   SegmentSub, // a thread a row
 };
-Path choosePath(const KernelSpec &spec);
+Path choosePath(const KernelSpec &spec, const Architecture &architecture);
 
 /// A translation unit with the kernel `name`. The tile must have been chosen.
 /// The error says what the spec has that no path takes.
 Result<std::string> kernelSource(const std::string &name,
-                                 const KernelSpec &spec);
+                                 const KernelSpec &spec,
+                                 const Architecture &architecture);
 
 } // namespace betz::cuda

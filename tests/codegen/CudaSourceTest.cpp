@@ -72,6 +72,7 @@ KernelSpec attention(int64_t heads, int64_t size, bool ragged, DType dtype) {
 std::map<std::string, KernelSpec> specsOfEveryPath() {
   std::map<std::string, KernelSpec> specs;
   specs["mma_512"] = matmul(512, 1536, DType::BF16);
+  specs["mma_wide"] = matmul(512, 2048, DType::BF16);
   specs["mma_tail"] = matmul(200, 24, DType::BF16);
   specs["simt_f32"] = matmul(512, 40, DType::F32);
   specs["simt_bf16"] = matmul(33, 7, DType::BF16);
@@ -129,25 +130,30 @@ TEST(CudaSource, EveryPathCompilesForEveryArchitecture) {
   }
 }
 
-TEST(CudaSource, PathsFollowTypeAndAlignment) {
-  EXPECT_EQ(choosePath(matmul(512, 1536, DType::BF16)), Path::MatmulMma);
-  EXPECT_EQ(choosePath(matmul(512, 1536, DType::F32)), Path::MatmulSimt);
-  EXPECT_EQ(choosePath(matmul(33, 64, DType::BF16)), Path::MatmulSimt);
-  EXPECT_EQ(choosePath(attention(8, 64, true, DType::BF16)),
+TEST(CudaSource, PathsFollowTypeAlignmentAndArchitecture) {
+  const Architecture &hopper = *findArchitecture("cuda:sm_90a");
+  const Architecture &ampere = *findArchitecture("cuda:sm_80");
+  const KernelSpec wide = matmul(512, 1536, DType::BF16);
+  EXPECT_EQ(choosePath(wide, hopper), Path::MatmulWgmma);
+  EXPECT_EQ(choosePath(wide, ampere), Path::MatmulMma);
+  EXPECT_EQ(choosePath(matmul(512, 1536, DType::F32), hopper),
+            Path::MatmulSimt);
+  EXPECT_EQ(choosePath(matmul(33, 64, DType::BF16), hopper), Path::MatmulSimt);
+  EXPECT_EQ(choosePath(attention(8, 64, true, DType::BF16), hopper),
             Path::AttentionMma);
-  EXPECT_EQ(choosePath(attention(8, 20, true, DType::BF16)),
+  EXPECT_EQ(choosePath(attention(8, 20, true, DType::BF16), hopper),
             Path::AttentionSimt);
 }
 
 TEST(CudaSource, RefusesWhatNoPathTakes) {
   KernelSpec spec = matmul(64, 64, DType::F32);
   spec.prologue = NormSpec{NormForm::Layer, 1e-5, 2, -1};
-  Result<std::string> source = kernelSource("k", spec);
+  Result<std::string> source = kernelSource("k", spec, architectures()[0]);
   ASSERT_FALSE(source.isOk());
   EXPECT_NE(source.status().message().find("compile from the model phase"),
             std::string::npos);
   spec = matmul(64, 64, DType::I8);
-  source = kernelSource("k", spec);
+  source = kernelSource("k", spec, architectures()[0]);
   ASSERT_FALSE(source.isOk());
   EXPECT_NE(source.status().message().find("i8"), std::string::npos);
 }

@@ -1,0 +1,92 @@
+//===- wgmma.cuh - Hopper's matrix instructions ---------------------------===//
+//
+// PTX ISA, "Asynchronous warpgroup level matrix instructions". Both operands
+// lie in shared memory as rows of 64 bf16 under the 128-byte swizzle.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "mma.cuh"
+
+namespace betz {
+
+using uint64 = unsigned long long;
+
+/// Describes rows of 128 bytes from a 1024-byte aligned address, or from a
+/// multiple of 32 bytes inside the first row: eight rows are 1024 bytes.
+__device__ __forceinline__ uint64 matrixAt(uint32 address) {
+  return uint64((address & 0x3ffff) >> 4) | uint64(1) << 16 |
+         uint64(1024 >> 4) << 32 | uint64(1) << 62;
+}
+
+/// What this thread wrote to shared memory, or saw written there, is seen by
+/// the matrix unit.
+__device__ __forceinline__ void showToMatrixUnit() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+__device__ __forceinline__ void beginMultiply() {
+  asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+__device__ __forceinline__ void commitMultiply() {
+  asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+/// Waits until at most `pending` groups are under way.
+template <int pending> __device__ __forceinline__ void waitMultiply() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory");
+}
+
+#define BETZ_SUMS2(i)                                                          \
+  "+f"(d[i][0]), "+f"(d[i][1]), "+f"(d[i][2]), "+f"(d[i][3]),                  \
+      "+f"(d[i + 1][0]), "+f"(d[i + 1][1]), "+f"(d[i + 1][2]),                 \
+      "+f"(d[i + 1][3])
+#define BETZ_SUMS8(i)                                                          \
+  BETZ_SUMS2(i), BETZ_SUMS2(i + 2), BETZ_SUMS2(i + 4), BETZ_SUMS2(i + 6)
+
+// d += a * b for a 64 x 16 and b 16 x N; d as mma.cuh's fragments of a warp's
+// 16 rows.
+__device__ __forceinline__ void multiplyAsync(float (&d)[8][4], uint64 a,
+                                              uint64 b) {
+  asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
+               "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, "
+               "%14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, "
+               "%26, %27, %28, %29, %30, %31 "
+               "}, %32, %33, 1, 1, 1, 0, 0;"
+               : BETZ_SUMS8(0)
+               : "l"(a), "l"(b));
+}
+__device__ __forceinline__ void multiplyAsync(float (&d)[16][4], uint64 a,
+                                              uint64 b) {
+  asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
+               "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, "
+               "%14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, "
+               "%26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, "
+               "%38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, "
+               "%50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, "
+               "%62, %63 "
+               "}, %64, %65, 1, 1, 1, 0, 0;"
+               : BETZ_SUMS8(0), BETZ_SUMS8(8)
+               : "l"(a), "l"(b));
+}
+__device__ __forceinline__ void multiplyAsync(float (&d)[32][4], uint64 a,
+                                              uint64 b) {
+  asm volatile("wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {"
+               "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, "
+               "%14, %15, %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, "
+               "%26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, "
+               "%38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, "
+               "%50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, "
+               "%62, %63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, "
+               "%74, %75, %76, %77, %78, %79, %80, %81, %82, %83, %84, %85, "
+               "%86, %87, %88, %89, %90, %91, %92, %93, %94, %95, %96, %97, "
+               "%98, %99, %100, %101, %102, %103, %104, %105, %106, %107, "
+               "%108, %109, %110, %111, %112, %113, %114, %115, %116, %117, "
+               "%118, %119, %120, %121, %122, %123, %124, %125, %126, %127 "
+               "}, %128, %129, 1, 1, 1, 0, 0;"
+               : BETZ_SUMS8(0), BETZ_SUMS8(8), BETZ_SUMS8(16), BETZ_SUMS8(24)
+               : "l"(a), "l"(b));
+}
+
+#undef BETZ_SUMS2
+#undef BETZ_SUMS8
+
+} // namespace betz
