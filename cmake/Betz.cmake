@@ -27,6 +27,11 @@ else()
   target_link_options(betz_flags INTERFACE -static-libstdc++ -static-libgcc)
 endif()
 
+# CUDA is found when the program runs; only its headers are needed to build, and
+# a build without them has stubs in their place.
+find_path(BETZ_CUDA_INCLUDE cuda.h HINTS $ENV{CUDA_HOME}/include
+                                         /usr/local/cuda/include)
+
 # betz_library(NAME SOURCES ... LINK ...): a static library `betz_NAME`.
 function(betz_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})

@@ -1,4 +1,4 @@
-//===- KernelAbi.h - How the runtime calls generated CPU code -------------===//
+//===- KernelAbi.h - How the runtime calls generated code -----------------===//
 #pragma once
 
 #include <cstdint>
@@ -15,5 +15,40 @@ extern "C" {
 typedef void (*CpuKernelFn)(void *const *operands, const int64_t *extents,
                             int64_t begin, int64_t end);
 }
+
+/// How a generated CUDA kernel is launched. Code for a kernel NAME of N
+/// operands is, in CUDA C++,
+///
+///     template <int N> struct BetzOperands { void *at[N]; };
+///     struct BetzLaunch { unsigned threads, sharedBytes, blocksPerSm, flags;
+///     }; extern "C" __constant__ BetzLaunch NAME_launch = {...}; extern "C"
+///     __global__ void __launch_bounds__(threads) NAME(BetzOperands<N>
+///     operands, const long long *extents);
+///
+/// with the operands of the launch in order and the step's extents in device
+/// memory. The grid has one dimension and is as large for every step of a
+/// bucket, so the kernel itself skips the tasks that its extents rule out. This
+/// is BetzLaunch as the runtime reads it, once, when the code is loaded.
+struct CudaLaunchGeometry {
+  /// Threads of a block.
+  uint32_t threads = 0;
+  /// Dynamic shared memory of a block, beside what the kernel declares.
+  uint32_t sharedBytes = 0;
+  /// 0: a block for each task at the bucket's capacity. Otherwise the kernel is
+  /// persistent: as many blocks as fill every multiprocessor with this many,
+  /// and no more than there are tasks; each block loops over its share.
+  uint32_t blocksPerSm = 0;
+  /// kCudaDependentLaunch or 0; the other bits are 0.
+  uint32_t flags = 0;
+};
+static_assert(sizeof(CudaLaunchGeometry) == 16);
+
+/// The kernel may start before the one before it has ended (programmatic stream
+/// serialization), so it waits by griddepcontrol.wait before it touches what
+/// others write. Without effect below compute capability 9.0.
+inline constexpr uint32_t kCudaDependentLaunch = 1;
+
+/// NAME_launch.
+inline constexpr char kCudaLaunchSuffix[] = "_launch";
 
 } // namespace betz
