@@ -11,7 +11,8 @@ void addProgramOptions(CLI::App &command, ProgramRequest &request) {
       ->required();
   command
       .add_option("--device", request.device,
-                  "cpu; or null, which runs nothing and gives zeros")
+                  "cpu, cuda or cuda:N (an NVIDIA GPU); or null, which runs "
+                  "nothing and gives zeros")
       ->capture_default_str();
   command.add_option("--threads", request.threads,
                      "Threads of the cpu device (default: one a core)");

@@ -10,7 +10,8 @@ struct DeviceOptions {
   int threads = 0;
 };
 
-/// "cpu" or "null". Another name is an error that lists these.
+/// "cpu", "cuda" (the first GPU), "cuda:N" or "null". Another name is an error
+/// that lists these; a GPU that cannot be opened is Unavailable and says why.
 Result<std::shared_ptr<Device>> openDevice(std::string_view name,
                                            const DeviceOptions &options);
 

@@ -21,9 +21,11 @@ RUNTIME_USES = {
     "betz_hal": ["betz_base"],
     # The CPU driver calls kernels by runtime/program/KernelAbi.h.
     "betz_hal_cpu": ["betz_hal", "betz_program"],
+    # The CUDA driver needs KernelAbi.h and CudaImages.h.
+    "betz_hal_cuda": ["betz_hal", "betz_program"],
     "betz_hal_null": ["betz_hal"],
     "betz_session": ["betz_program", "betz_hal", "betz_hal_cpu",
-                     "betz_hal_null", "betz_io"],
+                     "betz_hal_cuda", "betz_hal_null", "betz_io"],
     "betz_codegen_common": ["betz_program", "betz_hal"],
     "betz_command_line": ["betz_base"],
     "betz_decoder_info": ["betz_io"],

@@ -1,35 +1,27 @@
 #include "runtime/hal/cpu/CpuStream.h"
+#include "runtime/hal/Checks.h"
 #include "runtime/hal/cpu/CpuExecutable.h"
 
 #include <cstring>
-#include <fmt/format.h>
 
 namespace betz {
 namespace {
 
 /// The address of `bytes` bytes at `slice`.
 Result<std::byte *> resolve(const BufferSlice &slice, size_t bytes) {
-  if (!slice.buffer || slice.offset < 0 ||
-      size_t(slice.offset) > slice.buffer->size() ||
-      bytes > slice.buffer->size() - size_t(slice.offset))
-    return internalError(fmt::format("{} bytes at {} of a buffer of {}", bytes,
-                                     slice.offset,
-                                     slice.buffer ? slice.buffer->size() : 0));
+  BETZ_RETURN_IF_ERROR(checkRange(slice, bytes));
   return slice.buffer->hostPointer() + slice.offset;
 }
 
 Result<CpuLaunch> resolve(const KernelLaunch &launch) {
   const auto &executable =
       static_cast<const CpuExecutable &>(*launch.executable);
-  if (launch.kernel >= executable.kernels().size() ||
-      launch.operands.size() > kMaxOperands)
-    return internalError(fmt::format("launch of kernel {} with {} operands",
-                                     launch.kernel, launch.operands.size()));
+  BETZ_RETURN_IF_ERROR(checkLaunch(launch, executable.kernels().size()));
   CpuLaunch resolved;
   resolved.kernel = executable.kernels()[launch.kernel];
-  for (size_t i = 0; i < launch.operands.size(); ++i) {
-    BETZ_ASSIGN_OR_RETURN(resolved.operands[i], resolve(launch.operands[i], 0));
-  }
+  for (size_t i = 0; i < launch.operands.size(); ++i)
+    resolved.operands[i] =
+        launch.operands[i].buffer->hostPointer() + launch.operands[i].offset;
   BETZ_ASSIGN_OR_RETURN(std::byte * extents, resolve(launch.extents, 0));
   resolved.extents = reinterpret_cast<const int64_t *>(extents);
   resolved.tasks = launch.tasks;

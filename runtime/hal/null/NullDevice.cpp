@@ -1,7 +1,7 @@
 #include "runtime/hal/null/NullDevice.h"
+#include "runtime/hal/Checks.h"
 
 #include <cstring>
-#include <fmt/format.h>
 
 namespace betz {
 namespace {
@@ -31,16 +31,6 @@ public:
   NullCounters commands;
 };
 
-Status checkRange(const BufferSlice &slice, size_t bytes) {
-  if (!slice.buffer || slice.offset < 0 ||
-      size_t(slice.offset) > slice.buffer->size() ||
-      bytes > slice.buffer->size() - size_t(slice.offset))
-    return internalError(fmt::format("{} bytes at {} of a buffer of {}", bytes,
-                                     slice.offset,
-                                     slice.buffer ? slice.buffer->size() : 0));
-  return Status::ok();
-}
-
 class NullStream : public Stream {
 public:
   explicit NullStream(NullCounters &counts) : counts(counts) {}
@@ -62,12 +52,7 @@ public:
   Status launch(const KernelLaunch &launch) override {
     const auto &executable =
         static_cast<const NullExecutable &>(*launch.executable);
-    if (launch.kernel >= executable.kernels ||
-        launch.operands.size() > kMaxOperands)
-      return internalError(fmt::format("launch of kernel {} with {} operands",
-                                       launch.kernel, launch.operands.size()));
-    for (const BufferSlice &operand : launch.operands)
-      BETZ_RETURN_IF_ERROR(checkRange(operand, 0));
+    BETZ_RETURN_IF_ERROR(checkLaunch(launch, executable.kernels));
     ++target().launches;
     return Status::ok();
   }

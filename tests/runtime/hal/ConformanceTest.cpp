@@ -2,7 +2,9 @@
 // cannot pass is excluded there with the reason.
 #include "runtime/base/File.h"
 #include "runtime/hal/cpu/CpuDevice.h"
+#include "runtime/hal/cuda/CudaDevice.h"
 #include "runtime/hal/null/NullDevice.h"
+#include "tests/runtime/hal/CudaCode.h"
 
 #include <algorithm>
 #include <cstring>
@@ -10,30 +12,50 @@
 #include <map>
 #include <ostream>
 #include <random>
+#include <thread>
 
 namespace betz {
 namespace {
 
 struct Driver {
   std::string name;
-  std::unique_ptr<Device> (*create)();
+  Result<std::unique_ptr<Device>> (*create)();
+  /// TestKernels for this device, and what they are compiled for.
+  std::vector<std::byte> (*loadKernels)();
+  std::string target, isa;
   /// Test name to reason.
   std::map<std::string, std::string> excluded;
 };
 
 void PrintTo(const Driver &driver, std::ostream *out) { *out << driver.name; }
 
-template <int threads> std::unique_ptr<Device> createCpu() {
-  auto device = createCpuDevice({.threads = threads});
-  EXPECT_TRUE(device.isOk()) << device.status().message();
-  return std::move(device).value();
+template <int threads> Result<std::unique_ptr<Device>> createCpu() {
+  return createCpuDevice({.threads = threads});
+}
+
+std::vector<std::byte> loadCpuKernels() {
+  auto file = MappedFile::open(BETZ_TEST_KERNELS);
+  EXPECT_TRUE(file.isOk()) << file.status().message();
+  return {file->bytes().begin(), file->bytes().end()};
 }
 
 const Driver kDrivers[] = {
-    {"cpu", createCpu<1>, {}},
-    {"cpu_threads", createCpu<5>, {}},
+    {"cpu", createCpu<1>, loadCpuKernels, "cpu", "scalar", {}},
+    {"cpu_threads", createCpu<5>, loadCpuKernels, "cpu", "scalar", {}},
+    // Skipped, with what createCudaDevice says, where there is no GPU.
+    {"cuda",
+     [] { return createCudaDevice(0); },
+     [] { return packPtx({kTestKernelsPtx}); },
+     "cuda:sm_80",
+     "compute_80",
+     {}},
     {"null",
-     [] { return std::unique_ptr<Device>(new NullDevice); },
+     []() -> Result<std::unique_ptr<Device>> {
+       return std::unique_ptr<Device>(new NullDevice);
+     },
+     loadCpuKernels,
+     "cpu",
+     "scalar",
      {{"AllocationIsZeroedAndAligned", "device memory holds nothing"},
       {"CopiesRoundTrip", "device memory holds nothing"},
       {"WrappedMemoryIsReadByKernels", "executes nothing"},
@@ -41,6 +63,7 @@ const Driver kDrivers[] = {
       {"ReplayGivesWhatEagerGives", "executes nothing"},
       {"ReplayReadsNewExtents", "executes nothing"},
       {"ExecutablesAreIndependent", "executes nothing"},
+      {"ThreadsShareADevice", "serves one thread only"},
       {"BadCodeIsAnError", "takes any code, since it runs none"}}},
 };
 
@@ -53,10 +76,13 @@ protected:
     auto excluded = GetParam().excluded.find(test);
     if (excluded != GetParam().excluded.end())
       GTEST_SKIP() << GetParam().name << ": " << excluded->second;
-    device = GetParam().create();
+    auto created = GetParam().create();
+    if (created.status().getCode() == StatusCode::Unavailable)
+      GTEST_SKIP() << GetParam().name << ": " << created.status().message();
+    device = take(std::move(created));
     stream = take(device->createStream());
-    code.emplace(take(MappedFile::open(BETZ_TEST_KERNELS)));
-    executable = take(device->loadExecutable(code->bytes(), kernels));
+    code = GetParam().loadKernels();
+    executable = take(device->loadExecutable(code, kernels));
     extents = allocate(2 * sizeof(int64_t));
   }
 
@@ -95,7 +121,7 @@ protected:
   std::mt19937 random{std::random_device{}()};
   const std::vector<std::string> kernels = {"count_task", "scale"};
   std::unique_ptr<Device> device;
-  std::optional<MappedFile> code;
+  std::vector<std::byte> code;
   std::unique_ptr<Stream> stream;
   std::unique_ptr<Executable> executable;
   std::unique_ptr<Buffer> extents;
@@ -110,7 +136,7 @@ std::vector<int32_t> randomValues(size_t count, std::mt19937 &random) {
 
 TEST_P(HalConformance, HasANameAndKnowsItsCode) {
   EXPECT_FALSE(device->name().empty());
-  EXPECT_TRUE(device->supports("cpu", "scalar"));
+  EXPECT_TRUE(device->supports(GetParam().target, GetParam().isa));
 }
 
 TEST_P(HalConformance, AllocationIsZeroedAndAligned) {
@@ -261,9 +287,9 @@ TEST_P(HalConformance, MisuseIsAnError) {
 
 TEST_P(HalConformance, ExecutablesAreIndependent) {
   auto second = take(device->loadExecutable(
-      code->bytes(), std::vector<std::string>{"scale", "count_task"}));
+      code, std::vector<std::string>{"scale", "count_task"}));
   executable.reset();
-  auto third = take(device->loadExecutable(code->bytes(), kernels));
+  auto third = take(device->loadExecutable(code, kernels));
   auto counts = allocate(5 * sizeof(int32_t));
   BufferSlice operands[] = {{counts.get(), 0}};
   int64_t tasks = 5;
@@ -274,6 +300,35 @@ TEST_P(HalConformance, ExecutablesAreIndependent) {
   EXPECT_EQ(download(*counts), std::vector<int32_t>(5, 2));
 }
 
+TEST_P(HalConformance, ThreadsShareADevice) {
+  auto work = [&](int32_t seed) {
+    std::vector<int32_t> x(501, seed), y(501);
+    auto own = take(device->createStream());
+    auto input = take(device->wrapHost(std::as_bytes(std::span(x))));
+    auto output = allocate(x.size() * 4);
+    std::vector<int64_t> sizes = {501, 3};
+    auto ownExtents = take(device->wrapHost(std::as_bytes(std::span(sizes))));
+    BufferSlice operands[] = {{input.get(), 0}, {output.get(), 0}};
+    int64_t tasks = 126;
+    check(own->beginCapture());
+    check(own->launch(
+        {executable.get(), 1, operands, &tasks, tasks, {ownExtents.get(), 0}}));
+    check(own->copyToHost(y.data(), {output.get(), 0}, y.size() * 4));
+    auto graph = take(own->endCapture());
+    check(own->launchGraph(*graph));
+    check(own->synchronize());
+    EXPECT_EQ(y, std::vector<int32_t>(501, 3 * seed));
+  };
+  std::vector<std::thread> threads;
+  for (int32_t seed = 1; seed <= 4; ++seed)
+    threads.emplace_back([&work, seed] {
+      for (int repeat = 0; repeat < 10; ++repeat)
+        work(seed + 4 * repeat);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+}
+
 TEST_P(HalConformance, BadCodeIsAnError) {
   std::vector<std::byte> noise(5000, std::byte('x'));
   auto bad = device->loadExecutable(noise, kernels);
@@ -282,9 +337,9 @@ TEST_P(HalConformance, BadCodeIsAnError) {
             std::string::npos);
   EXPECT_FALSE(device->loadExecutable({}, kernels).isOk());
   EXPECT_FALSE(
-      device->loadExecutable(code->bytes().first(200), kernels).isOk());
+      device->loadExecutable(std::span(code).first(200), kernels).isOk());
   auto missing = device->loadExecutable(
-      code->bytes(), std::vector<std::string>{"scale", "no_such_kernel"});
+      code, std::vector<std::string>{"scale", "no_such_kernel"});
   ASSERT_FALSE(missing.isOk());
   EXPECT_NE(missing.status().message().find("\"no_such_kernel\""),
             std::string::npos);

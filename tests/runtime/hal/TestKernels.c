@@ -45,7 +45,7 @@ void add_bias(void *const *operands, const int64_t *extents, int64_t begin,
   const float *sums = operands[0];
   const float *bias = operands[1];
   float *out = operands[2];
-  for (int64_t b = begin; b < end; ++b)
+  for (int64_t b = begin; b < end && b < extents[0]; ++b)
     for (int64_t c = 0; c < 3; ++c)
       out[b * 3 + c] = sums[b * 3 + c] + bias[c];
 }

@@ -102,7 +102,8 @@ TEST_F(SessionTest, CodeForAnotherMachineIsAClearError) {
   EXPECT_NE(error.find("it has cpu avx1024"), std::string::npos) << error;
   auto none = Session::create(std::make_shared<Program>(), *device);
   EXPECT_NE(none.status().message().find("it has none"), std::string::npos);
-  EXPECT_NE(openDevice("tpu", {}).status().message().find("use cpu or null"),
+  EXPECT_NE(openDevice("tpu", {}).status().message().find(
+                "use cpu, cuda, cuda:N or null"),
             std::string::npos);
 }
 

@@ -1,0 +1,88 @@
+//===- CudaContext.h - One GPU, opened ------------------------------------===//
+#pragma once
+
+#include "runtime/hal/Buffer.h"
+#include "runtime/hal/cuda/CudaArchitecture.h"
+#include "runtime/hal/cuda/CudaDriver.h"
+
+#include <memory>
+
+namespace betz {
+
+/// A device's primary context, which this process shares with any other user of
+/// CUDA in it. Everything made on the device holds a reference. Thread-safe.
+class CudaContext {
+public:
+  /// A driver without a device `ordinal` is Unavailable.
+  static Result<std::shared_ptr<const CudaContext>> open(int ordinal);
+  ~CudaContext();
+  CudaContext(const CudaContext &) = delete;
+  CudaContext &operator=(const CudaContext &) = delete;
+
+  /// "cuda:0 (NVIDIA H200, sm_90)".
+  const std::string &name() const { return fullName; }
+  CudaCapability capability() const { return gpu; }
+  int multiprocessors() const { return smCount; }
+
+  /// Runs `function(driver)`, which returns a CUresult, with the context
+  /// current; a failure says that one cannot `attempted`, on which device.
+  /// Allocates only to report one.
+  template <typename F>
+  Status call(std::string_view attempted, F function) const {
+    CUresult result = driver.cuCtxPushCurrent(context);
+    if (result == CUDA_SUCCESS) {
+      result = function(driver);
+      CUcontext popped;
+      driver.cuCtxPopCurrent(&popped);
+    }
+    return result == CUDA_SUCCESS ? Status::ok() : error(result, attempted);
+  }
+
+  /// Copies now, and ready for every stream when it returns.
+  Status writeNow(CUdeviceptr to, const void *from, size_t bytes) const;
+  Status readNow(void *to, CUdeviceptr from, size_t bytes) const;
+  Status zeroNow(CUdeviceptr to, size_t bytes) const;
+
+private:
+  CudaContext(const CudaDriver &driver, int ordinal)
+      : driver(driver), ordinal(ordinal) {}
+  Status initialize();
+  Status error(CUresult result, std::string_view attempted) const {
+    return driver.error(result, attempted).withContext(fullName);
+  }
+
+  const CudaDriver &driver;
+  const int ordinal;
+  std::string fullName;
+  CUdevice device = 0;
+  CUcontext context = nullptr;
+  CudaCapability gpu;
+  int smCount = 0;
+  /// For the copies of writeNow and its like. Not the default stream, which
+  /// other users of the primary context may have recorded or blocked.
+  CUstream copies = nullptr;
+};
+
+/// Device or pinned host memory.
+class CudaBuffer : public Buffer {
+public:
+  static Result<std::unique_ptr<CudaBuffer>>
+  allocate(std::shared_ptr<const CudaContext> context, size_t bytes);
+  static Result<std::unique_ptr<CudaBuffer>>
+  allocateStaging(std::shared_ptr<const CudaContext> context, size_t bytes);
+  ~CudaBuffer() override;
+
+  /// 0 for an empty buffer.
+  CUdeviceptr address() const { return deviceAddress; }
+
+private:
+  CudaBuffer(std::shared_ptr<const CudaContext> context, size_t bytes,
+             CUdeviceptr address, void *host)
+      : Buffer(bytes, static_cast<std::byte *>(host)),
+        context(std::move(context)), deviceAddress(address) {}
+
+  std::shared_ptr<const CudaContext> context;
+  CUdeviceptr deviceAddress;
+};
+
+} // namespace betz

@@ -1,0 +1,12 @@
+//===- CudaDevice.h - An NVIDIA GPU ---------------------------------------===//
+#pragma once
+
+#include "runtime/hal/Device.h"
+
+namespace betz {
+
+/// Opens GPU `ordinal` through its driver (libcuda.so.1), found at run time. No
+/// driver, no such GPU, and a build without CUDA's headers are Unavailable.
+Result<std::unique_ptr<Device>> createCudaDevice(int ordinal);
+
+} // namespace betz

@@ -1,0 +1,53 @@
+//===- CudaStream.h - Work in order on a GPU ------------------------------===//
+#pragma once
+
+#include "runtime/hal/Stream.h"
+#include "runtime/hal/cuda/CudaContext.h"
+
+namespace betz {
+
+/// How many blocks a launch of at most `maxTasks` tasks has (KernelAbi.h says
+/// what `blocksPerSm` is); 0 when there is nothing to launch. More than CUDA
+/// takes is an error.
+Result<uint32_t> cudaGridSize(int64_t maxTasks, uint32_t blocksPerSm,
+                              int multiprocessors);
+
+class CudaCommandGraph : public CommandGraph {
+public:
+  /// Takes `graph`, null when it was recorded empty.
+  CudaCommandGraph(std::shared_ptr<const CudaContext> context,
+                   CUgraphExec graph)
+      : context(std::move(context)), graph(graph) {}
+  ~CudaCommandGraph() override;
+
+  CUgraphExec executable() const { return graph; }
+
+private:
+  std::shared_ptr<const CudaContext> context;
+  CUgraphExec graph;
+};
+
+class CudaStream : public Stream {
+public:
+  static Result<std::unique_ptr<CudaStream>>
+  create(std::shared_ptr<const CudaContext> context);
+  ~CudaStream() override;
+
+  Status copyToDevice(BufferSlice to, const void *from, size_t bytes) override;
+  Status copyToHost(void *to, BufferSlice from, size_t bytes) override;
+  Status launch(const KernelLaunch &launch) override;
+  Status beginCapture() override;
+  Result<std::unique_ptr<CommandGraph>> endCapture() override;
+  Status launchGraph(CommandGraph &graph) override;
+  Status synchronize() override;
+
+private:
+  explicit CudaStream(std::shared_ptr<const CudaContext> context)
+      : context(std::move(context)) {}
+
+  std::shared_ptr<const CudaContext> context;
+  CUstream stream = nullptr;
+  bool isRecording = false;
+};
+
+} // namespace betz
