@@ -9,9 +9,9 @@ namespace betz::cuda {
 Result<const Nvrtc *> Nvrtc::load() {
   static const Result<std::unique_ptr<Nvrtc>> loaded =
       []() -> Result<std::unique_ptr<Nvrtc>> {
-    const char *const candidates[] = {
-        "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so",
-        "/usr/local/cuda/lib64/libnvrtc.so"};
+    const char *const candidates[] = {"libnvrtc.so.13", "libnvrtc.so.12",
+                                      "libnvrtc.so",
+                                      "/usr/local/cuda/lib64/libnvrtc.so"};
     Result<DynamicLibrary> library = DynamicLibrary::open(candidates);
     if (!library.isOk())
       return std::move(library).status().withContext(
@@ -70,10 +70,10 @@ Result<std::vector<std::byte>> Nvrtc::compile(const std::string &name,
     texts.push_back(text.data());
   }
   Handle raw = nullptr;
-  BETZ_RETURN_IF_ERROR(check(
-      createProgram(&raw, source.c_str(), (name + ".cu").c_str(),
-                    int(names.size()), texts.data(), names.data()),
-      "NVRTC could not start"));
+  BETZ_RETURN_IF_ERROR(
+      check(createProgram(&raw, source.c_str(), (name + ".cu").c_str(),
+                          int(names.size()), texts.data(), names.data()),
+            "NVRTC could not start"));
   auto destroy = [this](Handle *program) { destroyProgram(program); };
   std::unique_ptr<Handle, decltype(destroy)> program(&raw, destroy);
 

@@ -335,9 +335,9 @@ private:
           "{}{} + {} * {}", i ? ",\n            " : "", from,
           indices.empty() ? "row" : fmt::format("int64(index{}[row])", i),
           table.rowStride);
-      loads += fmt::format(
-          "      loadColumns<V, {}>({}, from{} + column, valid);\n",
-          boolText(isAligned(table)), i ? "next" : "values", i);
+      loads +=
+          fmt::format("      loadColumns<V, {}>({}, from{} + column, valid);\n",
+                      boolText(isAligned(table)), i ? "next" : "values", i);
       if (i)
         loads += "      for (int i = 0; i < V; ++i)\n"
                  "        values[i] += next[i];\n";
@@ -349,7 +349,8 @@ private:
         "{}{}    }}\n  }};\n"
         "  __device__ __forceinline__ Row row(int64 row) const {{\n"
         "    return {{{}}};\n  }}\n",
-        fields, tables.size() > 1 ? "      float next[V];\n" : "", loads, first);
+        fields, tables.size() > 1 ? "      float next[V];\n" : "", loads,
+        first);
   }
 
   Status writeCore(const RotaryCore &core) {
@@ -377,7 +378,8 @@ private:
                            place);
     globals = fmt::format("__constant__ double frequencies[{}] = {{", half);
     for (int64_t i = 0; i < half; ++i) {
-      const double exponent = double(i) / double(std::max<int64_t>(half - 1, 1));
+      const double exponent =
+          double(i) / double(std::max<int64_t>(half - 1, 1));
       globals += fmt::format(
           "{}{:.17g}", i ? ", " : "",
           1.0 / (core.periodMin *
@@ -436,9 +438,10 @@ private:
       if (step.operand < 0)
         return each("values[i] * ownScale");
       const OperandSpec &scale = operand(step.operand);
-      return fmt::format(
-          "    {{\n    const float scale = toFloat(({})[row * {}]);\n{}    }}\n",
-          pointer(step.operand), scale.rowStride, each("values[i] * scale"));
+      return fmt::format("    {{\n    const float scale = toFloat(({})[row * "
+                         "{}]);\n{}    }}\n",
+                         pointer(step.operand), scale.rowStride,
+                         each("values[i] * scale"));
     }
     case EpilogueStep::Kind::Add:
     case EpilogueStep::Kind::Mul: {
@@ -516,8 +519,8 @@ Path choosePath(const KernelSpec &spec, const Architecture &architecture) {
            : hopper                              ? Path::MatmulWgmma
                                                  : Path::MatmulMma;
   if (const auto *core = std::get_if<AttentionCore>(&spec.core)) {
-    const bool sizes = core->headSize % 16 == 0 && core->headSize <= 128 &&
-                       core->scale > 0;
+    const bool sizes =
+        core->headSize % 16 == 0 && core->headSize <= 128 && core->scale > 0;
     return sizes && fits(core->q) && fits(core->k) && fits(core->v)
                ? Path::AttentionMma
                : Path::AttentionSimt;

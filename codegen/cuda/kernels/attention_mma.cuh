@@ -87,7 +87,8 @@ private:
         int low = 0x7fffffff, high = -0x7fffffff - 1;
         for (int64 key = block + lane; key < block + BK && key < keys.end;
              key += 32)
-          low = min(low, spec.keyTime[key]), high = max(high, spec.keyTime[key]);
+          low = min(low, spec.keyTime[key]),
+          high = max(high, spec.keyTime[key]);
         low = __reduce_min_sync(0xffffffffu, low);
         high = __reduce_max_sync(0xffffffffu, high);
         if (low <= latest && high >= earliest)
@@ -131,7 +132,8 @@ private:
       const uint32 at = to + row * pitch + chunk * 16;
       copyAsync(at, spec.k + key * Spec::kStride + column + chunk * 8,
                 valid ? 16 : 0);
-      copyAsync(at + tileBytes, spec.v + key * Spec::vStride + column + chunk * 8,
+      copyAsync(at + tileBytes,
+                spec.v + key * Spec::vStride + column + chunk * 8,
                 valid ? 16 : 0);
     }
   }
@@ -188,8 +190,8 @@ private:
       float highest = maxima[half];
 #pragma unroll
       for (int n = 0; n < BK / 8; ++n)
-        highest = fmaxf(highest,
-                        fmaxf(scores[n][half * 2], scores[n][half * 2 + 1]));
+        highest =
+            fmaxf(highest, fmaxf(scores[n][half * 2], scores[n][half * 2 + 1]));
       highest = fmaxf(highest, __shfl_xor_sync(0xffffffffu, highest, 1));
       highest = fmaxf(highest, __shfl_xor_sync(0xffffffffu, highest, 2));
       // A row that has seen nothing yet keeps zeros.

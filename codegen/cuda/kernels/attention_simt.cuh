@@ -56,7 +56,8 @@ __device__ __forceinline__ void attentionSimt(const Spec &spec,
           score = fmaf(query[warp][i], spec.loadK(key, kvColumn + i), score);
       }
       const float highest = fmaxf(maximum, maxLanes(score));
-      const float rescale = maximum == -kInfinity ? 0.0f : expf(maximum - highest);
+      const float rescale =
+          maximum == -kInfinity ? 0.0f : expf(maximum - highest);
       const float weight = seen ? expf(score - highest) : 0.0f;
       total = total * rescale + sumLanes(weight);
       maximum = highest;

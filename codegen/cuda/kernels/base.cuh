@@ -102,8 +102,8 @@ __device__ __forceinline__ void storeColumns(const float (&values)[V],
     if (valid > 0) {
 #pragma unroll
       for (int i = 0; i < V; i += 4)
-        *reinterpret_cast<float4 *>(to + i) = make_float4(
-            values[i], values[i + 1], values[i + 2], values[i + 3]);
+        *reinterpret_cast<float4 *>(to + i) =
+            make_float4(values[i], values[i + 1], values[i + 2], values[i + 3]);
     }
     return;
   }

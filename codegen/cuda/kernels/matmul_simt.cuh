@@ -14,9 +14,8 @@ namespace betz {
 /// Spec: rows(extents), depth, columns, loadX(values, row, k, valid),
 /// loadWeight(values, n, k, valid), scalesRows, eps.
 template <typename Spec, typename Epilogue>
-__device__ __forceinline__ void matmulSimt(const Spec &spec,
-                                           const Epilogue &epilogue,
-                                           const int64 *extents) {
+__device__ __forceinline__ void
+matmulSimt(const Spec &spec, const Epilogue &epilogue, const int64 *extents) {
   constexpr int tile = 64, chunk = 16, pitch = tile + 4;
   __shared__ __align__(16) float left[chunk][pitch], right[chunk][pitch];
   __shared__ float scales[tile];

@@ -63,8 +63,8 @@ protected:
   /// Fragments of 16 x 8 at (row + 16 m, column + 8 n) as rows of `pitch`
   /// floats, and behind them the rows' partial sums of squares.
   template <int MT, int NT>
-  __device__ __forceinline__ void
-  stageResults(const float (&sums)[MT][NT][4], int row, int column) const {
+  __device__ __forceinline__ void stageResults(const float (&sums)[MT][NT][4],
+                                               int row, int column) const {
     float *tile = reinterpret_cast<float *>(memory);
     const int lane = laneOf(threadIdx.x);
     row += lane / 4, column += lane % 4 * 2;
@@ -109,9 +109,9 @@ protected:
 private:
   /// Columns [k, k + 64) of `count` rows; zeros outside the matrix.
   template <int count>
-  __device__ __forceinline__ static void
-  loadRows(uint32 to, const bf16 *matrix, int64 stride, int64 first, int64 end,
-           int k) {
+  __device__ __forceinline__ static void loadRows(uint32 to, const bf16 *matrix,
+                                                  int64 stride, int64 first,
+                                                  int64 end, int k) {
 #pragma unroll
     for (int i = 0; i < count * 8 / threads; ++i) {
       const int place = i * threads + int(threadIdx.x);

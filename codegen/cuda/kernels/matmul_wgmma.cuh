@@ -51,8 +51,7 @@ public:
 
 private:
   __device__ __forceinline__ void multiplyStage(int slot) {
-    const uint32 left =
-        this->left(slot) + warpOf(threadIdx.x) / 4 * (64 * 128);
+    const uint32 left = this->left(slot) + warpOf(threadIdx.x) / 4 * (64 * 128);
     const uint32 right = this->right(slot);
     beginMultiply();
 #pragma unroll

@@ -66,12 +66,11 @@ measureRow(Load load, float eps) {
 
 /// NormCore: Spec has layer, eps, columns, x, gain, shift (or null).
 template <typename Spec, typename Epilogue>
-__device__ __forceinline__ void normRows(const Spec &spec,
-                                         const Epilogue &epilogue,
-                                         const int64 *extents) {
+__device__ __forceinline__ void
+normRows(const Spec &spec, const Epilogue &epilogue, const int64 *extents) {
   constexpr int V = 8;
   forWarpRows<Spec>(extents, [&](int64 row) {
-    auto load = [&](float (&values)[V], int column, int valid) {
+    auto load = [&](float(&values)[V], int column, int valid) {
       spec.loadX(values, row, column, valid);
     };
     auto moments = measureRow<Spec::layer, Spec::columns>(load, Spec::eps);
@@ -82,8 +81,8 @@ __device__ __forceinline__ void normRows(const Spec &spec,
       spec.loadShift(shift, column, valid);
 #pragma unroll
       for (int i = 0; i < V; ++i)
-        values[i] = (values[i] - moments.mean) * moments.scale * gain[i] +
-                    shift[i];
+        values[i] =
+            (values[i] - moments.mean) * moments.scale * gain[i] + shift[i];
       epilogue.finish(values, row, column, valid);
     });
   });
@@ -95,7 +94,7 @@ __device__ __forceinline__ void scaleOfRows(const Spec &spec,
                                             const int64 *extents) {
   forWarpRows<Spec>(extents, [&](int64 row) {
     auto source = spec.row(row);
-    auto load = [&](float (&values)[8], int column, int valid) {
+    auto load = [&](float(&values)[8], int column, int valid) {
       source.load(values, column, valid);
     };
     auto moments = measureRow<Spec::layer, Spec::depth>(load, Spec::eps);
@@ -106,9 +105,8 @@ __device__ __forceinline__ void scaleOfRows(const Spec &spec,
 
 /// GatherCore and IdentityCore: what a row's source gives, through the steps.
 template <typename Spec, typename Epilogue>
-__device__ __forceinline__ void copyRows(const Spec &spec,
-                                         const Epilogue &epilogue,
-                                         const int64 *extents) {
+__device__ __forceinline__ void
+copyRows(const Spec &spec, const Epilogue &epilogue, const int64 *extents) {
   constexpr int V = 8;
   forWarpRows<Spec>(extents, [&](int64 row) {
     auto source = spec.row(row);
@@ -122,12 +120,12 @@ __device__ __forceinline__ void copyRows(const Spec &spec,
 
 /// RotaryCore: pairs (i, i + half) of each head turn by a phase in f64.
 template <typename Spec, typename Epilogue>
-__device__ __forceinline__ void rotateRows(const Spec &spec,
-                                           const Epilogue &epilogue,
-                                           const int64 *extents) {
+__device__ __forceinline__ void
+rotateRows(const Spec &spec, const Epilogue &epilogue, const int64 *extents) {
   constexpr int half = Spec::headSize / 2;
   forWarpRows<Spec>(extents, [&](int64 row) {
-    const double time = (double(spec.position(row)) + Spec::offset) * Spec::step;
+    const double time =
+        (double(spec.position(row)) + Spec::offset) * Spec::step;
     for (int i = laneOf(threadIdx.x); i < half; i += 32) {
       double turns = time * spec.frequency(i);
       turns -= rint(turns);
@@ -151,10 +149,9 @@ __device__ __forceinline__ void rotateRows(const Spec &spec,
 
 /// SegmentSubCore: a thread a row, its segment by binary search.
 template <typename Spec>
-__device__ __forceinline__ void subtractBase(const int32 *values,
-                                             const int32 *base,
-                                             const int32 *splits, int32 *result,
-                                             const int64 *extents) {
+__device__ __forceinline__ void
+subtractBase(const int32 *values, const int32 *base, const int32 *splits,
+             int32 *result, const int64 *extents) {
   const int64 row = int64(blockIdx.x) * Spec::rowsPerBlock + threadIdx.x;
   if (threadIdx.x >= Spec::rowsPerBlock || row >= Spec::rows(extents))
     return;

@@ -12,7 +12,7 @@ struct KeyRange {
 
 /// What a query sees of them.
 struct QueryView {
-  int64 lastKey;      // causal: the last row
+  int64 lastKey;        // causal: the last row
   int earliest, latest; // times
   int mapRow;
 };

@@ -1,0 +1,325 @@
+// Generated CUDA kernels on a GPU against plain loops in f64.
+#include "codegen/cuda/CudaCode.h"
+#include "codegen/cuda/Nvrtc.h"
+#include "runtime/hal/cuda/CudaDevice.h"
+#include "tests/codegen/CudaSpecs.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <random>
+
+namespace betz::cuda {
+namespace {
+
+float roundToBf16(float value) {
+  uint32_t bits = std::bit_cast<uint32_t>(value);
+  bits += 0x7fff + (bits >> 16 & 1);
+  return std::bit_cast<float>(bits & 0xffff0000u);
+}
+
+/// An operand's buffer on the host; values as the device reads them.
+struct Operand {
+  OperandSpec spec;
+  int64_t rows = 0;
+  std::vector<float> real;
+  std::vector<int32_t> integer;
+
+  double at(int64_t row, int64_t column) const {
+    return real[size_t(row * spec.columns + column)];
+  }
+};
+
+class CudaKernel : public ::testing::TestWithParam<const char *> {
+protected:
+  void SetUp() override {
+    if (Result<const Nvrtc *> nvrtc = Nvrtc::load(); !nvrtc.isOk())
+      GTEST_SKIP() << nvrtc.status().message();
+    Result<std::unique_ptr<Device>> opened = createCudaDevice(0);
+    if (!opened.isOk())
+      GTEST_SKIP() << opened.status().message();
+    device = std::move(opened).value();
+    architecture = findArchitecture(GetParam());
+  }
+
+  Operand random(const OperandSpec &spec) {
+    Operand operand{spec, spec.rows.evaluate(extents), {}, {}};
+    std::normal_distribution<float> normal;
+    operand.real.resize(size_t(operand.rows * spec.columns));
+    for (float &value : operand.real) {
+      value = normal(generator);
+      if (spec.dtype == DType::BF16)
+        value = roundToBf16(value);
+    }
+    return operand;
+  }
+  static Operand integers(const OperandSpec &spec,
+                          std::vector<int32_t> values) {
+    return {spec, int64_t(values.size()), {}, std::move(values)};
+  }
+
+  /// Bytes as they lie on the device, rows `rowStride` apart, with NaN between.
+  static std::vector<std::byte> bytesOf(const Operand &operand) {
+    const OperandSpec &spec = operand.spec;
+    const size_t width = sizeOf(spec.dtype);
+    if (spec.dtype == DType::I32) {
+      std::vector<std::byte> bytes(operand.integer.size() * 4);
+      std::memcpy(bytes.data(), operand.integer.data(), bytes.size());
+      return bytes;
+    }
+    std::vector<std::byte> bytes(
+        size_t(spec.offset + operand.rows * spec.rowStride) * width,
+        std::byte(0xff));
+    for (int64_t row = 0; row < operand.rows; ++row)
+      for (int64_t column = 0; column < spec.columns; ++column) {
+        const uint32_t bits =
+            std::bit_cast<uint32_t>(float(operand.at(row, column)));
+        std::byte *to =
+            &bytes[size_t(spec.offset + row * spec.rowStride + column) * width];
+        if (spec.dtype == DType::F32)
+          std::memcpy(to, &bits, 4);
+        else
+          std::memcpy(to, reinterpret_cast<const char *>(&bits) + 2, 2);
+      }
+    return bytes;
+  }
+
+  /// Runs the kernel; the result starts as NaN.
+  Operand run(KernelSpec spec, const std::vector<Operand> &inputs,
+              const std::vector<int64_t> &capacity) {
+    chooseTile(spec, *architecture, capacity);
+    auto built = buildExecutables({{"kernel_under_test", spec}}, *architecture,
+                                  ignoreCompile());
+    Operand result{spec.result(), spec.result().rows.evaluate(extents), {}, {}};
+    if (!built.isOk()) {
+      ADD_FAILURE() << built.status().message();
+      return result;
+    }
+    // The last entry of sm_80 is PTX, which runs on any later GPU.
+    const auto &code = built.value().back().second;
+    const std::string names[] = {"kernel_under_test"};
+    auto executable = device->loadExecutable(code, names);
+    EXPECT_TRUE(executable.isOk()) << executable.status().message();
+    auto stream = device->createStream().value();
+    std::vector<std::unique_ptr<Buffer>> buffers;
+    std::vector<BufferSlice> slices;
+    std::vector<std::vector<std::byte>> contents;
+    for (const Operand &input : inputs)
+      contents.push_back(bytesOf(input));
+    result.real.assign(size_t(result.rows * spec.result().columns), NAN);
+    contents.push_back(bytesOf(result));
+    for (const std::vector<std::byte> &content : contents) {
+      buffers.push_back(
+          device->allocate(content.size(), MemoryKind::Device).value());
+      slices.push_back({buffers.back().get(), 0});
+      EXPECT_TRUE(
+          stream->copyToDevice(slices.back(), content.data(), content.size())
+              .isOk());
+    }
+    auto extentBuffer = device->allocate(16, MemoryKind::Device).value();
+    EXPECT_TRUE(stream
+                    ->copyToDevice({extentBuffer.get(), 0}, extents.data(),
+                                   extents.size() * 8)
+                    .isOk());
+    const int64_t tasks = taskSpace(spec).count(capacity);
+    Status launched = stream->launch({.executable = executable.value().get(),
+                                      .kernel = 0,
+                                      .operands = slices,
+                                      .tasks = &tasks,
+                                      .maxTasks = tasks,
+                                      .extents = {extentBuffer.get(), 0}});
+    EXPECT_TRUE(launched.isOk()) << launched.message();
+    std::vector<std::byte> &out = contents.back();
+    EXPECT_TRUE(
+        stream->copyToHost(out.data(), slices.back(), out.size()).isOk());
+    Status done = stream->synchronize();
+    EXPECT_TRUE(done.isOk()) << done.message();
+    readBack(result, out);
+    return result;
+  }
+
+  static void readBack(Operand &result, const std::vector<std::byte> &bytes) {
+    const OperandSpec &spec = result.spec;
+    for (int64_t row = 0; row < result.rows; ++row)
+      for (int64_t column = 0; column < spec.columns; ++column) {
+        const std::byte *from =
+            &bytes[size_t(spec.offset + row * spec.rowStride + column) *
+                   sizeOf(spec.dtype)];
+        uint32_t bits = 0;
+        if (spec.dtype == DType::F32)
+          std::memcpy(&bits, from, 4);
+        else
+          std::memcpy(reinterpret_cast<char *>(&bits) + 2, from, 2);
+        result.real[size_t(row * spec.columns + column)] =
+            std::bit_cast<float>(bits);
+      }
+  }
+
+  /// ||result - expected|| / ||expected||; bf16 rounds results by 2^-9.
+  static void expectNear(const Operand &result,
+                         const std::vector<double> &expected) {
+    double error = 0, size = 0;
+    for (size_t i = 0; i < expected.size(); ++i) {
+      const double difference = result.real[i] - expected[i];
+      error += difference * difference;
+      size += expected[i] * expected[i];
+    }
+    const double tolerance = result.spec.dtype == DType::BF16 ? 6e-3 : 3e-6;
+    EXPECT_LE(std::sqrt(error), tolerance * std::sqrt(size) + 1e-12);
+  }
+
+  std::unique_ptr<Device> device;
+  const Architecture *architecture = nullptr;
+  std::mt19937 generator{20261130};
+  std::vector<int64_t> extents = {3, 0};
+};
+
+double exactGelu(double x) {
+  return x / 2 * (1 + std::erf(x / std::sqrt(2.0)));
+}
+
+TEST_P(CudaKernel, MatmulWithEveryStep) {
+  struct Case {
+    int64_t depth, columns;
+    DType dtype;
+    int64_t batch, capacity;
+  };
+  for (const Case &c :
+       {Case{512, 1536, DType::BF16, 3, 3}, Case{512, 384, DType::BF16, 33, 64},
+        Case{200, 24, DType::BF16, 1, 8}, Case{2048, 512, DType::BF16, 2, 64},
+        Case{33, 7, DType::BF16, 2, 2}, Case{96, 40, DType::F32, 2, 4}}) {
+    extents = {c.batch, 0};
+    KernelSpec spec = matmulSpec(c.depth, c.columns, c.dtype);
+    std::vector<Operand> inputs;
+    for (size_t i = 0; i + 1 < spec.operands.size(); ++i)
+      inputs.push_back(random(spec.operands[i]));
+    Operand result = run(spec, inputs, {c.capacity, 0});
+    std::vector<double> expected;
+    for (int64_t row = 0; row < result.rows; ++row) {
+      double squares = 0;
+      for (int64_t k = 0; k < c.depth; ++k)
+        squares += inputs[0].at(row, k) * inputs[0].at(row, k);
+      const double scale = 1 / std::sqrt(squares / double(c.depth) + 1e-5);
+      for (int64_t n = 0; n < c.columns; ++n) {
+        double sum = 0;
+        if (row % 16 == 0 || c.depth < 512) // a sample keeps the test quick
+          for (int64_t k = 0; k < c.depth; ++k)
+            sum += inputs[0].at(row, k) * inputs[1].at(n, k);
+        expected.push_back(exactGelu(sum * scale + inputs[2].at(0, n)) +
+                           inputs[3].at(row, n));
+        if (row % 16 != 0 && c.depth >= 512) {
+          EXPECT_FALSE(std::isnan(result.real[expected.size() - 1]));
+          expected.back() = result.real[expected.size() - 1];
+        }
+      }
+    }
+    SCOPED_TRACE(testing::Message() << c.depth << "x" << c.columns);
+    expectNear(result, expected);
+  }
+}
+
+/// Small and large tiles, and any place in a batch, give the same bits.
+TEST_P(CudaKernel, MatmulBitsDoNotDependOnTheBucket) {
+  KernelSpec spec = matmulSpec(512, 512, DType::BF16);
+  extents = {40, 0};
+  std::vector<Operand> inputs;
+  for (size_t i = 0; i + 1 < spec.operands.size(); ++i)
+    inputs.push_back(random(spec.operands[i]));
+  Operand large = run(spec, inputs, {64, 0});
+  for (int64_t window : {0, 17, 39}) {
+    extents = {1, 0};
+    std::vector<Operand> alone = inputs;
+    for (size_t i : {0, 3}) {
+      const int64_t size = 256 * alone[i].spec.columns;
+      alone[i].real.assign(inputs[i].real.begin() + window * size,
+                           inputs[i].real.begin() + (window + 1) * size);
+      alone[i].rows = 256;
+    }
+    Operand small = run(spec, alone, {1, 0});
+    EXPECT_EQ(0, std::memcmp(small.real.data(),
+                             &large.real[size_t(window * 256 * 512)],
+                             small.real.size() * 4));
+    extents = {40, 0};
+  }
+}
+
+struct AttentionCase {
+  int64_t heads, size;
+  bool ragged;
+  DType dtype;
+  std::vector<int32_t> splits;
+};
+
+TEST_P(CudaKernel, Attention) {
+  const AttentionCase cases[] = {
+      {8, 64, true, DType::BF16, {0, 512, 512, 513}}, // no event, one event
+      {2, 16, true, DType::BF16, {0, 64, 129, 4225}}, // 4,096 events
+      {2, 128, true, DType::BF16, {0, 3, 70, 200}},
+      {3, 24, true, DType::F32, {0, 40, 40, 105}},
+      {8, 64, true, DType::F32, {0, 300, 301, 301}},
+      {2, 64, false, DType::BF16, {}},
+      {4, 1, false, DType::BF16, {}},
+      {5, 20, false, DType::F32, {}}};
+  for (const AttentionCase &c : cases) {
+    extents = {3, c.ragged ? c.splits.back() : 0};
+    KernelSpec spec = attentionSpec(c.heads, c.size, c.ragged, c.dtype);
+    std::vector<Operand> inputs;
+    for (int i = 0; i < 3; ++i)
+      inputs.push_back(random(spec.operands[size_t(i)]));
+    std::vector<int32_t> times, bounds, map = {1, int32_t(generator() % 2)};
+    if (c.ragged) {
+      for (int64_t e = 0; e < extents[1]; ++e)
+        times.push_back(int32_t(e * 100 / extents[1]));
+      for (int q = 0; q < 33; ++q) { // the last sees nothing
+        bounds.push_back(q == 32 ? 1 : q * 3 - 20);
+        bounds.push_back(q == 32 ? 0 : q * 3 + 20);
+      }
+      inputs.push_back(integers(spec.operands[3], c.splits));
+      inputs.push_back(integers(spec.operands[4], times));
+      inputs.push_back(integers(spec.operands[5], bounds));
+    } else {
+      inputs.push_back(integers(spec.operands[3], map));
+    }
+    Operand result = run(spec, inputs, {4, 4 * 4096});
+    std::vector<double> expected;
+    for (int64_t b = 0; b < 3; ++b)
+      for (int64_t q = 0; q < 33; ++q)
+        for (int64_t h = 0; h < c.heads; ++h) {
+          const int64_t first = c.ragged ? c.splits[size_t(b)] : b * 70;
+          const int64_t end = c.ragged ? c.splits[size_t(b) + 1] : first + 70;
+          std::vector<double> sums(size_t(c.size), 0);
+          double total = 0;
+          for (int64_t e = first; e < end; ++e) {
+            const bool seen =
+                c.ragged ? bounds[size_t(2 * q)] <= times[size_t(e)] &&
+                               times[size_t(e)] <= bounds[size_t(2 * q + 1)]
+                         : map[size_t((e - first) / 64)] != 0;
+            if (!seen)
+              continue;
+            double score = 0;
+            for (int64_t i = 0; i < c.size; ++i)
+              score += inputs[0].at(q, h * c.size + i) *
+                       inputs[1].at(e, h * c.size + i);
+            const double weight = std::exp(score * 0.125);
+            total += weight;
+            for (int64_t i = 0; i < c.size; ++i)
+              sums[size_t(i)] += weight * inputs[2].at(e, h * c.size + i);
+          }
+          for (double sum : sums)
+            expected.push_back(total > 0 ? sum / total : 0);
+        }
+    SCOPED_TRACE(testing::Message() << c.heads << " heads of " << c.size
+                                    << (c.ragged ? ", ragged" : ", blocks"));
+    expectNear(result, expected);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Targets, CudaKernel,
+                         ::testing::Values("cuda:sm_90a", "cuda:sm_80"),
+                         [](const auto &info) {
+                           return std::string(info.param).substr(5);
+                         });
+
+} // namespace
+} // namespace betz::cuda

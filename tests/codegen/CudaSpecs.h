@@ -1,0 +1,73 @@
+// KernelSpecs that the tests of CUDA code share.
+#pragma once
+
+#include "codegen/common/KernelSpec.h"
+
+namespace betz {
+
+inline OperandSpec batchRows(int64_t factor, int64_t columns,
+                             DType dtype = DType::BF16) {
+  return {dtype, {0, factor, 0}, columns, columns, 0};
+}
+inline OperandSpec constant(int64_t rows, int64_t columns,
+                            DType dtype = DType::BF16) {
+  return {dtype, Dim::constant(rows), columns, columns, 0};
+}
+inline OperandSpec events(int64_t columns, DType dtype = DType::BF16) {
+  return {dtype, {1, 1, 0}, columns, columns, 0};
+}
+
+inline KernelSpec emptySpec() {
+  KernelSpec spec;
+  spec.symbols = {"batch", "events"};
+  return spec;
+}
+
+/// x * w, row scale, bias, GELU, residual.
+inline KernelSpec matmulSpec(int64_t depth, int64_t columns, DType dtype) {
+  KernelSpec spec = emptySpec();
+  spec.operands = {batchRows(256, depth, dtype),
+                   constant(columns, depth, dtype), constant(1, columns, dtype),
+                   batchRows(256, columns, dtype),
+                   batchRows(256, columns, dtype)};
+  spec.core = MatmulCore{0, 1, depth, columns, 0};
+  spec.rowScale = RowScaleSpec{};
+  using Kind = EpilogueStep::Kind;
+  spec.epilogue = {
+      {Kind::ScaleRows, -1}, {Kind::Add, 2}, {Kind::Gelu, -1}, {Kind::Add, 3}};
+  return spec;
+}
+
+inline KernelSpec attentionSpec(int64_t heads, int64_t size, bool ragged,
+                                DType dtype) {
+  KernelSpec spec = emptySpec();
+  AttentionCore core;
+  core.q = 0, core.k = 1, core.v = 2;
+  core.heads = core.kvHeads = heads;
+  core.headSize = size;
+  core.queries = 33;
+  core.scale = 0.125;
+  core.batchSymbol = 0;
+  OperandSpec kv =
+      ragged ? events(heads * size, dtype) : batchRows(70, heads * size, dtype);
+  kv.rowStride = 2 * heads * size;
+  spec.operands = {constant(33, heads * size, dtype), kv, kv};
+  core.sharedQuery = true;
+  if (ragged) {
+    core.rowSplits = 3, core.keyTime = 4, core.bounds = 5;
+    core.sparsity = SparsityRule::TimeBounds;
+    spec.operands.push_back({DType::I32, {0, 1, 1}, 1, 1, 0});
+    spec.operands.push_back(events(1, DType::I32));
+    spec.operands.push_back(constant(33, 2, DType::I32));
+  } else {
+    core.keys = 70;
+    core.blockMap = 3, core.mapBlock = 64, core.mapColumns = 2;
+    core.sparsity = SparsityRule::BlockMap;
+    spec.operands.push_back(constant(1, 2, DType::I32));
+  }
+  spec.operands.push_back(batchRows(33, heads * size, dtype));
+  spec.core = core;
+  return spec;
+}
+
+} // namespace betz
