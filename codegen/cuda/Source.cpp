@@ -150,7 +150,7 @@ private:
     constant("stages", tile.stages);
     constant("threads", threads);
     const int64_t ring = (tile.rows + tile.columns) * 128 * tile.stages;
-    const int64_t results = tile.rows * (tile.columns + 4) * 4 + threads * 4;
+    const int64_t results = tile.rows * (tile.columns + 8) * 4 + threads * 4;
     useShared(std::max(ring, results));
     if (path == Path::MatmulWgmma) {
       header = "matmul_wgmma.cuh";
@@ -431,7 +431,8 @@ private:
     };
     switch (step.kind) {
     case EpilogueStep::Kind::Gelu:
-      return each("gelu(values[i])");
+      return each(spec.result().dtype == DType::BF16 ? "geluShort(values[i])"
+                                                     : "gelu(values[i])");
     case EpilogueStep::Kind::Silu:
       return each("silu(values[i])");
     case EpilogueStep::Kind::ScaleRows: {

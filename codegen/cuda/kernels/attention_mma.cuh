@@ -196,7 +196,7 @@ private:
       highest = fmaxf(highest, __shfl_xor_sync(0xffffffffu, highest, 2));
       // A row that has seen nothing yet keeps zeros.
       const float shift = highest == -kInfinity ? 0.0f : highest * factor;
-      const float rescale = exp2f(maxima[half] * factor - shift);
+      const float rescale = exp2Fast(maxima[half] * factor - shift);
       maxima[half] = highest;
       totals[half] *= rescale;
 #pragma unroll
@@ -207,7 +207,7 @@ private:
 #pragma unroll
         for (int j = 0; j < 2; ++j) {
           float &score = scores[n][half * 2 + j];
-          score = exp2f(fmaf(score, factor, -shift));
+          score = exp2Fast(fmaf(score, factor, -shift));
           totals[half] += score;
         }
     }

@@ -18,7 +18,7 @@ protected:
   static constexpr int stages = Spec::stages, threads = Spec::threads;
   static constexpr int steps = (Spec::depth + BK - 1) / BK;
   static constexpr int stageBytes = (BM + BN) * 128;
-  static constexpr int pitch = BN + 4;
+  static constexpr int pitch = BN + 8; // floats: no bank twice
   static constexpr int parts = threads / BM;
   static_assert(threads % BM == 0 && 8 % parts == 0, "a thread has one row");
 
