@@ -8,6 +8,14 @@
 #include <fmt/ranges.h>
 
 namespace betz {
+namespace {
+
+constexpr int64_t kSlotAlignment = 256;
+/// Two ranges this close are copied as one: what lies between costs less than
+/// the start of another copy.
+constexpr int64_t kCopyGap = 32 << 10;
+
+} // namespace
 
 Result<std::unique_ptr<Session>>
 Session::create(std::shared_ptr<const Program> program,
@@ -47,22 +55,20 @@ Status Session::chooseCode() {
   return Status::ok();
 }
 
-int64_t Session::largestBytes(const TensorSpec &tensor) const {
-  int64_t largest = 0;
-  for (const LaunchPlan &bucket : variant->plans)
-    largest = std::max(largest, tensor.bytes(bucket.capacity));
-  return largest;
-}
-
-Result<Session::Slot> Session::makeSlot(int64_t bytes) {
-  Slot slot;
-  BETZ_ASSIGN_OR_RETURN(slot.device,
-                        processor->allocate(size_t(bytes), MemoryKind::Device));
-  if (bytes > 0 && !slot.device->hostPointer()) {
-    BETZ_ASSIGN_OR_RETURN(
-        slot.staging, processor->allocate(size_t(bytes), MemoryKind::Staging));
-  }
-  return slot;
+Session::StepLayout Session::makeLayout(const LaunchPlan &bucket) const {
+  StepLayout layout;
+  layout.bytes = int64_t(extents.size() * sizeof(int64_t));
+  auto place = [&](const TensorSpec &tensor) {
+    int64_t offset =
+        (layout.bytes + kSlotAlignment - 1) / kSlotAlignment * kSlotAlignment;
+    layout.bytes = offset + tensor.bytes(bucket.capacity);
+    return offset;
+  };
+  for (const InputSpec &input : source->inputs)
+    layout.inputs.push_back(place(input.tensor));
+  for (const TensorSpec &output : source->outputs)
+    layout.outputs.push_back(place(output));
+  return layout;
 }
 
 Status Session::allocateMemory() {
@@ -74,27 +80,29 @@ Status Session::allocateMemory() {
     arenaBytes = std::max(arenaBytes, bucket.arenaBytes);
   BETZ_ASSIGN_OR_RETURN(
       arena, processor->allocate(size_t(arenaBytes), MemoryKind::Device));
-  for (const InputSpec &input : source->inputs) {
-    BETZ_ASSIGN_OR_RETURN(Slot slot, makeSlot(largestBytes(input.tensor)));
-    inputSlots.push_back(std::move(slot));
-  }
-  for (const TensorSpec &output : source->outputs) {
-    BETZ_ASSIGN_OR_RETURN(Slot slot, makeSlot(largestBytes(output)));
-    outputSlots.push_back(std::move(slot));
-  }
   extents.resize(source->symbols.size());
   taskCounts.resize(variant->kernels.size());
-  BETZ_ASSIGN_OR_RETURN(extentsSlot,
-                        makeSlot(int64_t(extents.size() * sizeof(int64_t))));
+  int64_t exchangeBytes = 0;
+  for (const LaunchPlan &bucket : variant->plans) {
+    layouts.push_back(makeLayout(bucket));
+    exchangeBytes = std::max(exchangeBytes, layouts.back().bytes);
+  }
+  BETZ_ASSIGN_OR_RETURN(
+      exchange, processor->allocate(size_t(exchangeBytes), MemoryKind::Device));
+  if (!exchange->hostPointer()) {
+    BETZ_ASSIGN_OR_RETURN(staging, processor->allocate(size_t(exchangeBytes),
+                                                       MemoryKind::Staging));
+  }
   return Status::ok();
 }
 
-BufferSlice Session::resolve(const BufferRef &ref) const {
+BufferSlice Session::resolve(const BufferRef &ref,
+                             const StepLayout &layout) const {
   switch (ref.kind) {
   case BufferKind::Input:
-    return {inputSlots[ref.index].device.get(), ref.offset};
+    return {exchange.get(), layout.inputs[ref.index] + ref.offset};
   case BufferKind::Output:
-    return {outputSlots[ref.index].device.get(), ref.offset};
+    return {exchange.get(), layout.outputs[ref.index] + ref.offset};
   case BufferKind::Derived:
     return {derived.get(), variant->derived[ref.index].offset + ref.offset};
   case BufferKind::Arena:
@@ -106,14 +114,14 @@ BufferSlice Session::resolve(const BufferRef &ref) const {
 Status Session::launch(const Launch &launch, const LaunchPlan &bucket) {
   BufferSlice operands[kMaxOperands];
   for (size_t i = 0; i < launch.operands.size(); ++i)
-    operands[i] = resolve(launch.operands[i]);
+    operands[i] = resolve(launch.operands[i], layoutOf(bucket));
   const TaskSpace &tasks = variant->kernels[launch.kernel].tasks;
   return stream->launch({.executable = executable.get(),
                          .kernel = launch.kernel,
                          .operands = {operands, launch.operands.size()},
                          .tasks = &taskCounts[launch.kernel],
                          .maxTasks = tasks.count(bucket.capacity),
-                         .extents = {extentsSlot.device.get(), 0}});
+                         .extents = {exchange.get(), 0}});
 }
 
 Status Session::captureGraphs() {
@@ -136,7 +144,6 @@ Status Session::run(std::span<const InputBinding> inputs,
     return capacityError();
   BETZ_RETURN_IF_ERROR(checkOutputs(*source, outputs, extents));
   BETZ_RETURN_IF_ERROR(stageInputs(inputs));
-  BETZ_RETURN_IF_ERROR(stageExtents());
   for (size_t i = 0; i < taskCounts.size(); ++i)
     taskCounts[i] = variant->kernels[i].tasks.count(extents);
   BETZ_RETURN_IF_ERROR(
@@ -164,51 +171,72 @@ Status Session::capacityError() const {
                   text(extents), text(variant->plans.back().capacity)));
 }
 
-Status Session::upload(const Slot &slot, int64_t bytes) {
-  if (!slot.staging)
+Status Session::upload(const Range &range) {
+  if (!staging || range.begin == range.end)
     return Status::ok();
-  return stream->copyToDevice({slot.device.get(), 0},
-                              slot.staging->hostPointer(), size_t(bytes));
+  return stream->copyToDevice({exchange.get(), range.begin},
+                              staging->hostPointer() + range.begin,
+                              size_t(range.end - range.begin));
+}
+
+Status Session::download(const Range &range) {
+  if (!staging || range.begin == range.end)
+    return Status::ok();
+  return stream->copyToHost(staging->hostPointer() + range.begin,
+                            {exchange.get(), range.begin},
+                            size_t(range.end - range.begin));
+}
+
+Status Session::join(Range &pending, const Range &next,
+                     Status (Session::*copy)(const Range &)) {
+  if (pending.begin < pending.end && next.begin - pending.end <= kCopyGap) {
+    pending.end = next.end;
+    return Status::ok();
+  }
+  const Range before = std::exchange(pending, next);
+  return (this->*copy)(before);
 }
 
 Status Session::stageInputs(std::span<const InputBinding> inputs) {
-  for (size_t i = 0; i < inputSlots.size(); ++i) {
+  const StepLayout &layout = layoutOf(*plan);
+  Range staged = {0, int64_t(extents.size() * sizeof(int64_t))};
+  if (staged.end > 0)
+    std::memcpy(hostMemory(), extents.data(), size_t(staged.end));
+  for (size_t i = 0; i < layout.inputs.size(); ++i) {
     const InputSpec &input = source->inputs[i];
     int64_t bytes = input.tensor.bytes(extents);
     if (bytes == 0)
       continue;
-    std::byte *host = inputSlots[i].hostPointer();
+    const int64_t begin = layout.inputs[i];
+    std::byte *host = hostMemory() + begin;
     if (const InputBinding *binding = findBinding(inputs, uint32_t(i)))
       std::memcpy(host, binding->data, size_t(bytes));
     else
       std::fill_n(reinterpret_cast<int32_t *>(host),
                   input.tensor.elements(extents), *input.defaultValue);
-    BETZ_RETURN_IF_ERROR(upload(inputSlots[i], bytes));
+    BETZ_RETURN_IF_ERROR(
+        join(staged, {begin, begin + bytes}, &Session::upload));
   }
-  return Status::ok();
-}
-
-Status Session::stageExtents() {
-  if (extents.empty())
-    return Status::ok();
-  size_t bytes = extents.size() * sizeof(int64_t);
-  std::memcpy(extentsSlot.hostPointer(), extents.data(), bytes);
-  return upload(extentsSlot, int64_t(bytes));
+  return upload(staged);
 }
 
 Status Session::collectOutputs(std::span<const OutputBinding> outputs) {
-  for (const OutputBinding &binding : outputs) {
-    const Slot &slot = outputSlots[binding.output];
-    int64_t bytes = source->outputs[binding.output].bytes(extents);
-    if (slot.staging && bytes > 0)
-      BETZ_RETURN_IF_ERROR(stream->copyToHost(
-          slot.staging->hostPointer(), {slot.device.get(), 0}, size_t(bytes)));
+  const StepLayout &layout = layoutOf(*plan);
+  Range wanted;
+  for (size_t i = 0; i < layout.outputs.size(); ++i) {
+    if (std::ranges::find(outputs, i, &OutputBinding::output) == outputs.end())
+      continue;
+    const int64_t begin = layout.outputs[i];
+    BETZ_RETURN_IF_ERROR(
+        join(wanted, {begin, begin + source->outputs[i].bytes(extents)},
+             &Session::download));
   }
+  BETZ_RETURN_IF_ERROR(download(wanted));
   BETZ_RETURN_IF_ERROR(stream->synchronize());
   for (const OutputBinding &binding : outputs) {
     int64_t bytes = source->outputs[binding.output].bytes(extents);
     if (bytes > 0)
-      std::memcpy(binding.data, outputSlots[binding.output].hostPointer(),
+      std::memcpy(binding.data, hostMemory() + layout.outputs[binding.output],
                   size_t(bytes));
   }
   return Status::ok();

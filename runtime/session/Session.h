@@ -44,15 +44,17 @@ public:
   Device &device() const { return *processor; }
 
 private:
-  /// Memory of an input or output. `staging` is null where the host reaches
-  /// `device` itself.
-  struct Slot {
-    std::unique_ptr<Buffer> device;
-    std::unique_ptr<Buffer> staging;
-
-    std::byte *hostPointer() const {
-      return staging ? staging->hostPointer() : device->hostPointer();
-    }
+  /// Where a bucket's extents (at 0), inputs and outputs lie in the memory that
+  /// host and device exchange: close together, so that few copies move them.
+  struct StepLayout {
+    std::vector<int64_t> inputs;
+    std::vector<int64_t> outputs;
+    int64_t bytes = 0;
+  };
+  /// Bytes of that memory.
+  struct Range {
+    int64_t begin = 0;
+    int64_t end = 0;
   };
 
   Session(std::shared_ptr<const Program> program,
@@ -62,16 +64,25 @@ private:
   Status chooseCode();
   Status allocateMemory();
   Status captureGraphs();
-  Result<Slot> makeSlot(int64_t bytes);
-  int64_t largestBytes(const TensorSpec &tensor) const;
-  BufferSlice resolve(const BufferRef &ref) const;
+  StepLayout makeLayout(const LaunchPlan &bucket) const;
+  const StepLayout &layoutOf(const LaunchPlan &bucket) const {
+    return layouts[size_t(&bucket - variant->plans.data())];
+  }
+  BufferSlice resolve(const BufferRef &ref, const StepLayout &layout) const;
   Status launch(const Launch &launch, const LaunchPlan &plan);
 
   const LaunchPlan *choosePlan(std::span<const int64_t> extents) const;
   Status capacityError() const;
-  Status upload(const Slot &slot, int64_t bytes);
+  std::byte *hostMemory() const {
+    return staging ? staging->hostPointer() : exchange->hostPointer();
+  }
+  Status upload(const Range &range);
+  Status download(const Range &range);
+  /// Makes `pending` reach to the end of `next`, which lies behind it; or, if
+  /// that would copy too much in between, copies it and makes it `next`.
+  Status join(Range &pending, const Range &next,
+              Status (Session::*copy)(const Range &));
   Status stageInputs(std::span<const InputBinding> inputs);
-  Status stageExtents();
   Status collectOutputs(std::span<const OutputBinding> outputs);
 
   std::shared_ptr<const Program> source;
@@ -83,10 +94,11 @@ private:
   std::unique_ptr<Executable> executable;
   std::unique_ptr<Buffer> derived;
   std::unique_ptr<Buffer> arena;
-  std::vector<Slot> inputSlots;
-  std::vector<Slot> outputSlots;
-  Slot extentsSlot;
+  std::unique_ptr<Buffer> exchange;
+  /// The host's side of `exchange`; null where the host reaches it.
+  std::unique_ptr<Buffer> staging;
   /// One for each of variant->plans.
+  std::vector<StepLayout> layouts;
   std::vector<std::unique_ptr<CommandGraph>> graphs;
 
   // The step that is running, or ran last.

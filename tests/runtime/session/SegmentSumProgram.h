@@ -9,6 +9,7 @@
 
 #include "runtime/program/Program.h"
 #include "runtime/session/Bindings.h"
+#include "tests/runtime/hal/CudaCode.h"
 
 #include <cstring>
 #include <random>
@@ -75,6 +76,19 @@ makeSegmentSumProgram(const std::vector<float> &table,
   }
   target.executables = {{isa, {"cpu.code", program->file->bytes()}}};
   program->targets.push_back(std::move(target));
+  return program;
+}
+
+/// The same program for a GPU, from tests/runtime/hal/TestKernels.ptx.
+inline std::shared_ptr<const Program>
+makeCudaSegmentSumProgram(const std::vector<float> &table,
+                          const std::vector<float> &bias) {
+  auto program = std::make_shared<Program>(*makeSegmentSumProgram(table, bias));
+  auto code = std::make_shared<const std::vector<std::byte>>(
+      packPtx({kTestKernelsPtx}));
+  program->ownedBytes.push_back(code);
+  program->targets.front().target = "cuda:sm_80";
+  program->targets.front().executables = {{"compute_80", {"cuda.code", *code}}};
   return program;
 }
 

@@ -3,6 +3,7 @@
 #include "runtime/session/OpenDevice.h"
 #include "tests/runtime/session/SegmentSumProgram.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace betz {
@@ -91,6 +92,48 @@ TEST_F(SessionTest, LaunchesRunAlone) {
   EXPECT_EQ(session->lastExtents()[1], 9);
 }
 
+// On a GPU, and on the driver's stand-in that ctest's session_test_cuda brings.
+TEST_F(SessionTest, CudaGivesWhatTheCpuGives) {
+  auto device = openDevice("cuda", {});
+  if (device.status().getCode() == StatusCode::Unavailable)
+    GTEST_SKIP() << device.status().message();
+  ASSERT_TRUE(device.isOk()) << device.status().message();
+  auto session =
+      Session::create(makeCudaSegmentSumProgram(table, bias), *device);
+  ASSERT_TRUE(session.isOk()) << session.status().message();
+  expectRuns(**session, {3, 2}, {2, 8});
+  expectRuns(**session, {16, 0, 8, 15, 1}, {5, 40});
+  expectRuns(**session, {0}, {2, 8});
+  expectRuns(**session, {}, {2, 8});
+  expectRuns(**session, {1, 1, 1}, {5, 40});
+  for (size_t i = 0; i < (*session)->lastPlan().launches.size(); ++i)
+    EXPECT_TRUE((*session)->runLaunch(i).isOk());
+  auto onCpu = openDevice("cpu", {.threads = 1});
+  ASSERT_TRUE(onCpu.isOk());
+  Status status =
+      Session::create(makeCudaSegmentSumProgram(table, bias), *onCpu).status();
+  EXPECT_NE(status.message().find("it has cuda:sm_80 compute_80"),
+            std::string::npos)
+      << status.message();
+}
+
+TEST_F(SessionTest, DevicesAreCalledByName) {
+  for (const char *name : {"tpu", "", "cuda:", "cuda:x", "cuda:-1", "cuda:1x",
+                           "cuda0", "CUDA", "cuda:99999999999"}) {
+    Status status = openDevice(name, {}).status();
+    EXPECT_EQ(
+        status.message(),
+        fmt::format("no device \"{}\"; use cpu, cuda, cuda:N or null", name));
+  }
+  EXPECT_TRUE(openDevice("null", {}).isOk());
+  for (const char *name : {"cuda", "cuda:0", "cuda:97"}) {
+    auto device = openDevice(name, {});
+    if (!device.isOk())
+      EXPECT_EQ(device.status().getCode(), StatusCode::Unavailable) << name;
+  }
+  EXPECT_FALSE(openDevice("cuda:97", {}).isOk());
+}
+
 TEST_F(SessionTest, CodeForAnotherMachineIsAClearError) {
   auto device = openDevice("cpu", {.threads = 2});
   ASSERT_TRUE(device.isOk());
@@ -102,9 +145,6 @@ TEST_F(SessionTest, CodeForAnotherMachineIsAClearError) {
   EXPECT_NE(error.find("it has cpu avx1024"), std::string::npos) << error;
   auto none = Session::create(std::make_shared<Program>(), *device);
   EXPECT_NE(none.status().message().find("it has none"), std::string::npos);
-  EXPECT_NE(openDevice("tpu", {}).status().message().find(
-                "use cpu, cuda, cuda:N or null"),
-            std::string::npos);
 }
 
 TEST_F(SessionTest, StepBeyondEveryBucketNamesTheLargest) {

@@ -87,13 +87,30 @@ TEST(StepCost, NullDeviceSeesOneGraphAndOneWait) {
     EXPECT_EQ(heapAllocations - before, 0);
     ASSERT_TRUE(status.isOk()) << status.message();
     expected.launches += 2;
-    expected.copiesToDevice += 5; // four inputs and the extents
+    expected.copiesToDevice += 1; // extents and inputs together
     expected.copiesToHost += 1;
     expected.graphLaunches += 1;
     expected.synchronizations += 1;
     EXPECT_EQ(device->counters(), expected);
     EXPECT_EQ(batch.out, std::vector<float>(batch.out.size(), 0));
   }
+}
+
+TEST(StepCost, FarApartInputsAreCopiedAlone) {
+  std::mt19937 random(std::random_device{}());
+  const std::vector<float> table = randomFloats(kIds * kColumns, random);
+  const std::vector<float> bias = randomFloats(kColumns, random);
+  auto device = std::make_shared<NullDevice>();
+  // At this capacity, three windows leave a megabyte unused in each input.
+  auto session = Session::create(
+      makeSegmentSumProgram(table, bias, {{300000, 300000}}), device);
+  ASSERT_TRUE(session.isOk()) << session.status().message();
+  SegmentSumBatch batch({3, 2, 1}, table, bias, random);
+  NullCounters before = device->counters();
+  ASSERT_TRUE((*session)->run(batch.inputs(), batch.outputs()).isOk());
+  // The extents go with the first input.
+  EXPECT_EQ(device->counters().copiesToDevice - before.copiesToDevice, 4);
+  EXPECT_EQ(device->counters().copiesToHost - before.copiesToHost, 1);
 }
 
 } // namespace
