@@ -13,8 +13,11 @@
 namespace betz {
 
 struct CompileOptions {
-  /// "cpu" today; each gives one TargetVariant.
+  /// "cpu", "cuda:sm_90a", "cuda:sm_80"; each gives one TargetVariant.
   std::vector<std::string> targets = {"cpu"};
+  /// How CUDA targets keep weights and what kernels hand on, F32 or BF16; sums
+  /// are f32 either way. The CPU keeps f32.
+  DType precision = DType::BF16;
   /// Windows of each shape bucket, ascending.
   std::vector<int64_t> batches = {1, 8, 32};
   /// Rows of a ragged dimension for each window.
@@ -26,11 +29,12 @@ struct CompileOptions {
 /// Checks targets and bucket sizes; the error says what is allowed.
 Status checkCompileOptions(const CompileOptions &options);
 
-/// Lowers `module` (of any phase) to `phase` in place.
+/// Lowers `module` (of any phase) to `phase` in place, for the first target.
 Status lowerModule(mlir::ModuleOp module, ir::Phase phase,
                    const CompileOptions &options);
 
-/// Compiles a module of any phase; lowers it in place to the program phase.
+/// Compiles a module of any phase; lowers it in place to the program phase of
+/// the first target.
 /// `weights` holds every `betz.weight`. The same module, weights and options
 /// give the same program, byte for byte.
 Result<std::shared_ptr<const Program>>

@@ -161,7 +161,7 @@ private:
             NormScaleCore{number(scale.getX()), rowScaleSpec(scale)};
       return Status::ok();
     }
-    if (op->hasTrait<Elementwise>() || llvm::isa<ScaleRowsOp>(op)) {
+    if (op->hasTrait<Elementwise>() || llvm::isa<ScaleRowsOp, CastOp>(op)) {
       result.spec.core = IdentityCore{number(op->getOperand(0))};
       return addStep(op, op->getOperand(0));
     }
@@ -171,6 +171,9 @@ private:
   Status addStep(mlir::Operation *op, Value current) {
     if (llvm::isa<MatmulOp>(op))
       return addCore(op, current);
+    // Values are f32 inside a kernel; the result's type says how it is stored.
+    if (auto cast = llvm::dyn_cast<CastOp>(op); cast && cast.getX() == current)
+      return Status::ok();
     auto *gather = std::get_if<GatherCore>(&result.spec.core);
     if (auto scale = llvm::dyn_cast<NormScaleOp>(op);
         scale && gather && result.spec.epilogue.empty() &&

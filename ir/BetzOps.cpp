@@ -43,6 +43,17 @@ LogicalResult verifySameType(Operation *op, Value x, Value result,
   return success();
 }
 
+/// One element a row of `x`, of its element type or f32.
+bool isFactorOf(Tensor factor, Tensor x) {
+  if (x.getRank() < 2)
+    return false;
+  Tensor wanted = withColumns(x, 1);
+  return factor == wanted ||
+         factor == Tensor::get(wanted.getShape(),
+                               Float32Type::get(x.getContext()),
+                               wanted.getEncoding());
+}
+
 LogicalResult verifyBroadcast(Operation *op, Value lhs, Value rhs,
                               Value result) {
   ArrayRef<int64_t> wide = typeOf(lhs).getShape();
@@ -107,18 +118,18 @@ LogicalResult NormOp::verify() {
 }
 
 LogicalResult NormScaleOp::verify() {
-  Tensor x = typeOf(getX());
-  if (x.getRank() < 2 || getResult().getType() != withColumns(x, 1))
-    return emitOpError("(C1) x must be [..., D], the result [..., 1]");
+  if (!isFactorOf(typeOf(getResult()), typeOf(getX())))
+    return emitOpError("(C1) x must be [..., D], the result [..., 1] of its "
+                       "element type or f32");
   if (!(getEps().convertToDouble() > 0))
     return emitOpError("(C2) eps must be positive");
   return success();
 }
 
 LogicalResult ScaleRowsOp::verify() {
-  Tensor x = typeOf(getX());
-  if (x.getRank() < 2 || getScale().getType() != withColumns(x, 1))
-    return emitOpError("(C1) scale must be [..., 1] for x: [..., D]");
+  if (!isFactorOf(typeOf(getScale()), typeOf(getX())))
+    return emitOpError("(C1) scale must be [..., 1] for x: [..., D], of its "
+                       "element type or f32");
   return verifySameType(*this, getX(), getResult(), "C2");
 }
 
@@ -337,6 +348,16 @@ LogicalResult ReshapeOp::verify() {
     return emitOpError("(C1) both shapes must hold the same elements");
   if (x.getElementType() != result.getElementType())
     return emitOpError("(C2) element types must be equal");
+  return success();
+}
+
+LogicalResult CastOp::verify() {
+  Tensor x = typeOf(getX()), result = typeOf(getResult());
+  if (x.getShape() != result.getShape() ||
+      x.getEncoding() != result.getEncoding())
+    return emitOpError("(C1) the result must have the shape of x");
+  if (x.getElementType() == result.getElementType())
+    return emitOpError("(C2) the element types must differ");
   return success();
 }
 

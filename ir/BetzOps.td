@@ -113,7 +113,8 @@ def Betz_NormScaleOp : Betz_Op<"norm_scale", [Pure]> {
     last dimension. With it a norm is split into a factor and a linear map,
     which the weights behind it take in.
 
-    - C1: `x` is `[..., D]` of rank two or more, the result `[..., 1]`.
+    - C1: `x` is `[..., D]` of rank two or more, the result `[..., 1]` of the
+      same element type or f32.
     - C2: `eps` is positive.
 
     ```mlir
@@ -135,7 +136,8 @@ def Betz_ScaleRowsOp : Betz_TensorOp<"scale_rows"> {
   let description = [{
     `result[..., j] = x[..., j] * scale[..., 0]`.
 
-    - C1: `scale` is `[..., 1]` for `x: [..., D]`.
+    - C1: `scale` is `[..., 1]` for `x: [..., D]`, of the same element type or
+      f32.
     - C2: the result has the type of `x`.
   }];
   let arguments = (ins Betz_FloatTensor:$x, Betz_FloatTensor:$scale);
@@ -328,6 +330,27 @@ def Betz_SiluOp : Betz_UnaryOp<"silu"> {
 
     - C1: the result has the type of `x`.
   }];
+}
+
+//===----------------------------------------------------------------------===//
+// Element types
+//===----------------------------------------------------------------------===//
+
+def Betz_CastOp : Betz_TensorOp<"cast"> {
+  let summary = "The same values in another float type";
+  let description = [{
+    The identity in real arithmetic. In memory the result is rounded to its type
+    (to nearest even); inside a kernel values are f32 whatever their type.
+
+    - C1: the result has the shape of `x`.
+    - C2: the element types differ.
+
+    ```mlir
+    %y = betz.cast %x : (tensor<24x64xf32>) -> tensor<24x64xbf16>
+    ```
+  }];
+  let arguments = (ins Betz_FloatTensor:$x);
+  let results = (outs Betz_FloatTensor:$result);
 }
 
 //===----------------------------------------------------------------------===//

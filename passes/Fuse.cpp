@@ -36,6 +36,8 @@ Family familyOf(Operation *lead) {
 bool isEpilogueOf(Operation *user, Value value) {
   if (auto scale = llvm::dyn_cast<ScaleRowsOp>(user))
     return scale.getX() == value;
+  if (llvm::isa<CastOp>(user))
+    return true;
   if (!user->hasTrait<Elementwise>())
     return false;
   if (user->getNumOperands() == 1)
@@ -53,6 +55,8 @@ struct Group {
 };
 
 struct FusePass : impl::FusePassBase<FusePass> {
+  using FusePassBase::FusePassBase;
+
   void runOnOperation() override {
     mlir::func::FuncOp main = getMain(getOperation());
     llvm::SmallVector<Operation *> leads = chooseLeads(main);
@@ -80,7 +84,7 @@ struct FusePass : impl::FusePassBase<FusePass> {
 
   llvm::SmallVector<Operation *> formGroup(Operation *lead) {
     llvm::SmallVector<Operation *> group;
-    if (auto matmul = llvm::dyn_cast<MatmulOp>(lead))
+    if (auto matmul = llvm::dyn_cast<MatmulOp>(lead); matmul && !normsApart)
       if (auto norm = matmul.getX().getDefiningOp<NormOp>())
         if (norm->hasOneUse() && !grouped.count(norm))
           group.push_back(norm);
@@ -113,6 +117,8 @@ struct FusePass : impl::FusePassBase<FusePass> {
     if (!matmul || !scaleRows)
       return nullptr;
     auto scale = scaleRows.getScale().getDefiningOp<NormScaleOp>();
+    if (scale && normsApart && scale.getKind() == NormKind::Layer)
+      return nullptr;
     bool own = scale && scale.getX() == matmul.getX() && scale->hasOneUse() &&
                !grouped.count(scale);
     return own ? scale.getOperation() : nullptr;

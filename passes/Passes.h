@@ -29,6 +29,10 @@ struct PassEvent {
 struct PipelineOptions {
   /// Columns of a packed weight panel; 0 leaves weights plain.
   int64_t panel = 16;
+  /// Whether @main keeps its tensors as bf16.
+  bool narrow = false;
+  /// Whether norms stay row kernels.
+  bool normsApart = false;
   /// Capacities of each bucket, in the order of the module's symbols.
   std::vector<std::vector<int64_t>> buckets;
   /// Called after each pass; may be empty.

@@ -168,6 +168,29 @@ def AnnotateSparsityPass : Pass<"betz-annotate-sparsity", "::mlir::ModuleOp"> {
   }];
 }
 
+def NarrowPass : Pass<"betz-narrow", "::mlir::ModuleOp"> {
+  let summary = "Store what @main computes as bf16";
+  let description = [{
+    Every f32 tensor of `@main` becomes bf16, derived values through a
+    `betz.cast` at the end of `@prepare`. Results of `@main` stay f32 through a
+    `betz.cast` before the return, and so do the factors of rows. Nothing
+    changes in real arithmetic.
+
+    ```mlir
+    %y = betz.matmul %x, %w
+        : (tensor<?x64xf32, ...>, tensor<8x64xf32>) -> tensor<?x8xf32, ...>
+    return %y : tensor<?x8xf32, ...>
+    ```
+    becomes
+    ```mlir
+    %y = betz.matmul %x, %w
+        : (tensor<?x64xbf16, ...>, tensor<8x64xbf16>) -> tensor<?x8xbf16, ...>
+    %z = betz.cast %y : (tensor<?x8xbf16, ...>) -> tensor<?x8xf32, ...>
+    return %z : tensor<?x8xf32, ...>
+    ```
+  }];
+}
+
 def PackPanelsPass : Pass<"betz-pack-panels", "::mlir::ModuleOp"> {
   let summary = "Lay out the weights of @main's matmuls for the CPU";
   let description = [{
@@ -210,7 +233,13 @@ def FusePass : Pass<"betz-fuse", "::mlir::ModuleOp"> {
       betz.yield %r : ...
     }
     ```
+
+    With `norms-apart`, for targets whose matmuls read rows once, a norm and a
+    LayerNorm's factor stay row kernels; an RMSNorm's factor can still be
+    measured by the matmul that it scales.
   }];
+  let options = [Option<"normsApart", "norms-apart", "bool", "false",
+                        "keep norms out of matmul kernels">];
 }
 
 def PlanMemoryPass : Pass<"betz-plan-memory", "::mlir::ModuleOp"> {

@@ -67,18 +67,22 @@ void addModelToKernels(mlir::OpPassManager &manager,
   manager.addPass(createAbsorbNormPass());
   // 7. On the attentions that are left.
   manager.addPass(createAnnotateSparsityPass());
-  // 8. After everything that makes or replaces weights.
+  // 8. After the rewrites, which look for plain f32 ops, and before kernels,
+  //    whose operands have the final types.
+  if (options.narrow)
+    manager.addPass(createNarrowPass());
+  // 9. After everything that makes or replaces weights.
   if (options.panel > 0)
     manager.addPass(createPackPanelsPass({options.panel}));
-  // 9. Last: the passes above rewrite plain ops only.
-  manager.addPass(createFusePass());
+  // 10. Last: the passes above rewrite plain ops only.
+  manager.addPass(createFusePass({options.normsApart}));
   manager.addPass(createVerifyKernelsPass());
 }
 
 void addKernelsToProgram(mlir::OpPassManager &manager,
                          const PipelineOptions &options) {
   manager.addPass(createVerifyKernelsPass());
-  // 10. Needs the final launch order.
+  // 11. Needs the final launch order.
   PlanMemoryPassOptions planOptions;
   std::vector<std::string> buckets = bucketTexts(options);
   planOptions.buckets = buckets;

@@ -40,10 +40,13 @@ Result<LoadedModel> loadAtPhase(const Options &options, Phase phase) {
   }
   BETZ_ASSIGN_OR_RETURN(std::shared_ptr<const Program> program,
                         readProgram(options.model.model));
+  if (program->targets.empty())
+    return invalidArgument("the program has no target, and so no IR");
   LoadedModel model;
   model.context = makeContext();
   BETZ_ASSIGN_OR_RETURN(model.module,
-                        parseModule(*model.context, program->irText,
+                        parseModule(*model.context,
+                                    program->targets.front().irText,
                                     options.model.model.string()));
   BETZ_RETURN_IF_ERROR(passes::verifyPhase(*model.module));
   passes::raiseTo(phase, *model.module);

@@ -9,7 +9,7 @@ namespace betz {
 
 /// MODEL, --weights, --seed, --outputs, --strict.
 void addModelOptions(CLI::App &command, ModelRequest &request);
-/// --target, --batch, --max-events.
+/// --target, --precision, --batch, --max-events.
 void addTargetOptions(CLI::App &command, CompileOptions &options);
 
 } // namespace betz

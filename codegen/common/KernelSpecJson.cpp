@@ -102,6 +102,8 @@ template <typename V> void fields(V &v, ReductionPlan &p) {
 template <typename V> void fields(V &v, TileConfig &t) {
   v("rows", t.rows);
   v("columns", t.columns);
+  v("depth", t.depth);
+  v("stages", t.stages);
 }
 template <typename V> void fields(V &v, KernelSpec &s) {
   v("symbols", s.symbols);

@@ -304,6 +304,7 @@ Result<Tensor> evaluateOp(mlir::Operation *op, const Operands &operands) {
       })
       .Case([&](ir::GeluOp o) -> R { return evaluateGelu(o, operands); })
       .Case([&](ir::SiluOp o) -> R { return evaluateSilu(o, operands); })
+      .Case([&](ir::CastOp o) -> R { return operands[o.getX()]; })
       .Case([&](ir::SliceOp o) -> R { return evaluateSlice(o, operands); })
       .Case([&](ir::ReshapeOp o) -> R { return evaluateReshape(o, operands); })
       .Default([](mlir::Operation *o) -> R {

@@ -23,7 +23,7 @@
 
 namespace betz {
 
-inline constexpr uint32_t kProgramVersion = 1;
+inline constexpr uint32_t kProgramVersion = 2;
 /// Sections and derived tensors start at multiples of these in the file.
 inline constexpr size_t kSectionAlignment = 4096;
 inline constexpr size_t kTensorAlignment = 64;
@@ -152,7 +152,10 @@ struct ExecutableEntry {
 /// Everything one kind of device needs.
 struct TargetVariant {
   std::string target; // "cpu", "cuda:sm_90a"
+  /// The program-phase IR; `betz dump` derives the other phases from it.
+  std::string irText;
   std::vector<DerivedTensor> derived;
+  /// Targets of one precision share it: the same bytes, once in the file.
   Section derivedData;
   std::vector<KernelSpecEntry> kernels;
   /// Ascending capacity.
@@ -171,8 +174,6 @@ struct Program {
   /// Model metadata (DESIGN section 5): configuration, bin, window, units,
   /// output names and scales. Values are JSON text.
   std::map<std::string, std::string> metadata;
-  /// The program-phase IR; `betz dump` derives the other phases from it.
-  std::string irText;
   std::vector<TargetVariant> targets;
 
   /// Bytes that sections point into.

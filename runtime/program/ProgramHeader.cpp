@@ -107,11 +107,31 @@ private:
   uint64_t next = 0;
 };
 
-Json encode(const TargetVariant &target, SectionLayout &layout) {
+/// The first target whose derived data are the very bytes of this one's.
+size_t ownerOfDerivedData(const Program &program, size_t index) {
+  const std::span<const std::byte> bytes =
+      program.targets[index].derivedData.bytes;
+  for (size_t i = 0; i < index; ++i) {
+    const std::span<const std::byte> other =
+        program.targets[i].derivedData.bytes;
+    if (!bytes.empty() && other.data() == bytes.data() &&
+        other.size() == bytes.size())
+      return i;
+  }
+  return index;
+}
+
+Json encode(const Program &program, size_t index, SectionLayout &layout) {
+  const TargetVariant &target = program.targets[index];
   Json json = {{"target", target.target},
+               {"ir", layout.place("ir", target.irText.size())},
                {"derived", encodeAll(target.derived)}};
-  json["derived_data"] =
-      layout.place(target.derivedData.name, target.derivedData.bytes.size());
+  const size_t owner = ownerOfDerivedData(program, index);
+  if (owner == index)
+    json["derived_data"] =
+        layout.place(target.derivedData.name, target.derivedData.bytes.size());
+  else
+    json["derived_data_of_target"] = owner;
   json["kernels"] = encodeAll(target.kernels);
   json["plans"] = encodeAll(target.plans);
   Json executables = Json::array();
@@ -301,13 +321,33 @@ private:
   uint64_t next = 0;
 };
 
+/// Derived data of its own, or those of a target before it.
+Status decodeDerivedData(const Json &json, SectionReader &sections,
+                         const std::vector<TargetVariant> &before,
+                         TargetVariant &target) {
+  constexpr const char *kShared = "derived_data_of_target";
+  if (!json.contains(kShared))
+    return sections.read(json, "derived_data", target.derivedData);
+  BETZ_ASSIGN_OR_RETURN(uint64_t owner, getMember<uint64_t>(json, kShared));
+  if (owner >= before.size())
+    return dataLoss(fmt::format(
+        "target {} has the derived data of target {}, which is not before it",
+        before.size(), owner));
+  target.derivedData = before[owner].derivedData;
+  return Status::ok();
+}
+
 Status decode(const Json &json, SectionReader &sections,
-              TargetVariant &target) {
+              const std::vector<TargetVariant> &before, TargetVariant &target) {
   BETZ_ASSIGN_OR_RETURN(target.target, getMember<std::string>(json, "target"));
+  Section ir;
+  BETZ_RETURN_IF_ERROR(sections.read(json, "ir", ir));
+  target.irText.assign(reinterpret_cast<const char *>(ir.bytes.data()),
+                       ir.bytes.size());
   BETZ_RETURN_IF_ERROR(forEach(json, "derived", [&](const Json &derived) {
     return decode(derived, target.derived.emplace_back());
   }));
-  BETZ_RETURN_IF_ERROR(sections.read(json, "derived_data", target.derivedData));
+  BETZ_RETURN_IF_ERROR(decodeDerivedData(json, sections, before, target));
   BETZ_RETURN_IF_ERROR(forEach(json, "kernels", [&](const Json &kernel) {
     return decode(kernel, target.kernels.emplace_back());
   }));
@@ -355,10 +395,12 @@ Status decodeInterface(const Json &header, Program &program) {
 } // namespace
 
 std::vector<std::span<const std::byte>> listSections(const Program &program) {
-  std::vector<std::span<const std::byte>> sections = {
-      std::as_bytes(std::span(program.irText))};
-  for (const TargetVariant &target : program.targets) {
-    sections.push_back(target.derivedData.bytes);
+  std::vector<std::span<const std::byte>> sections;
+  for (size_t i = 0; i < program.targets.size(); ++i) {
+    const TargetVariant &target = program.targets[i];
+    sections.push_back(std::as_bytes(std::span(target.irText)));
+    if (ownerOfDerivedData(program, i) == i)
+      sections.push_back(target.derivedData.bytes);
     for (const ExecutableEntry &entry : target.executables)
       sections.push_back(entry.code.bytes);
   }
@@ -375,10 +417,9 @@ std::string encodeHeader(const Program &program) {
                  {"metadata", Json::object()}};
   for (const auto &[key, value] : program.metadata)
     header["metadata"][key] = value;
-  header["ir"] = layout.place("ir", program.irText.size());
   Json targets = Json::array();
-  for (const TargetVariant &target : program.targets)
-    targets.push_back(encode(target, layout));
+  for (size_t i = 0; i < program.targets.size(); ++i)
+    targets.push_back(encode(program, i, layout));
   header["targets"] = std::move(targets);
   return header.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -389,12 +430,11 @@ Status decodeHeader(std::string_view text, std::span<const std::byte> area,
   BETZ_RETURN_IF_ERROR(decodeInterface(header, program));
   BETZ_RETURN_IF_ERROR(decodeMetadata(header, program));
   SectionReader sections(area);
-  Section ir;
-  BETZ_RETURN_IF_ERROR(sections.read(header, "ir", ir));
-  program.irText.assign(reinterpret_cast<const char *>(ir.bytes.data()),
-                        ir.bytes.size());
   BETZ_RETURN_IF_ERROR(forEach(header, "targets", [&](const Json &target) {
-    return decode(target, sections, program.targets.emplace_back());
+    TargetVariant variant;
+    BETZ_RETURN_IF_ERROR(decode(target, sections, program.targets, variant));
+    program.targets.push_back(std::move(variant));
+    return Status::ok();
   }));
   return sections.expectEnd();
 }

@@ -55,7 +55,7 @@ protected:
     ASSERT_TRUE(parsed.isOk()) << parsed.status().message();
     std::shared_ptr<const Program> program = compile(**parsed);
     ASSERT_TRUE(program);
-    EXPECT_EQ(program->irText, expected->irText);
+    EXPECT_EQ(program->targets[0].irText, expected->targets[0].irText);
     EXPECT_TRUE(serializeProgram(*program) == serializeProgram(*expected));
   }
 
@@ -80,7 +80,7 @@ TEST_P(RoundTripTest, DumpsOfTheModel) {
 TEST_P(RoundTripTest, DumpsOfTheProgram) {
   for (ir::Phase phase : kPhases) {
     SCOPED_TRACE(ir::toString(phase).str());
-    auto module = ir::parseModule(*context, expected->irText, "program");
+    auto module = ir::parseModule(*context, expected->targets[0].irText, "program");
     ASSERT_TRUE(module.isOk()) << module.status().message();
     passes::raiseTo(phase, **module);
     Status legal = passes::verifyPhase(**module);

@@ -53,7 +53,7 @@ TEST(ProgramIO, RoundTripKeepsEverything) {
   EXPECT_EQ(program.indexChecks[1].baseInput, 3u);
   EXPECT_EQ(program.indexChecks[0].splitsInput, std::nullopt);
   EXPECT_EQ(program.metadata, sample.metadata);
-  EXPECT_EQ(program.irText, sample.irText);
+  EXPECT_EQ(program.targets[0].irText, sample.targets[0].irText);
   const TargetVariant *target = program.findTarget("cpu");
   ASSERT_NE(target, nullptr);
   EXPECT_EQ(program.findTarget("cuda:sm_90a"), nullptr);

@@ -33,13 +33,13 @@ inline Program makeSampleProgram(uint32_t seed, size_t derivedBytes = 320) {
   program.splitsChecks = {{2, 1, 16}};
   program.indexChecks = {{0, 7, {}, {}}, {1, 5, 3, 2}};
   program.metadata = {{"config", R"({"dim": 3})"}, {"stride_bins", "1"}};
-  program.irText = "module {\n}\n";
 
   TargetVariant target;
   target.target = "cpu";
   target.derived = {
       {{"table", DType::F32, {Dim::constant(7), Dim::constant(3)}}, 0},
       {{"bias", DType::F32, {Dim::constant(3)}}, 128}};
+  target.irText = "module {\n}\n";
   target.derivedData = makeSection(program, "cpu.derived", derivedBytes);
   target.kernels = {
       {"segment_sum", "segment_sum", "encoder", {{{batch, 2}}}, "{}"},
