@@ -34,6 +34,10 @@ void chooseMatmulTile(KernelSpec &spec, const MatmulCore &core, Path path,
   const int64_t rows = spec.result().rows.evaluate(extents);
   if (tiles(rows, 128) * tiles(core.columns, 128) >= kProcessors)
     spec.tile = {128, 128, 64, path == Path::MatmulWgmma ? 4 : 3};
+  if (path == Path::MatmulWgmma && tiles(rows, 128) % 2 == 0 &&
+      tiles(rows, 128) * tiles(core.columns, kClusterColumns) >=
+          2 * kProcessors)
+    spec.tile = {128, kClusterColumns, 64, 4};
 }
 
 /// Code of one kernel for one instruction set.

@@ -1,5 +1,6 @@
 #include "codegen/cuda/Source.h"
 #include "codegen/common/Overloaded.h"
+#include "runtime/program/KernelAbi.h"
 
 #include <cmath>
 #include <fmt/format.h>
@@ -137,14 +138,14 @@ private:
       threads = 256;
       return Status::ok();
     }
-    writeMatmulTile(operand(core.x).rowStride);
+    writeMatmulTile(core);
     return Status::ok();
   }
 
-  void writeMatmulTile(int64_t xStride) {
+  void writeMatmulTile(const MatmulCore &core) {
     const TileConfig &tile = spec.tile;
     threads = 2 * tile.rows;
-    constant("xStride", xStride);
+    constant("xStride", operand(core.x).rowStride);
     constant("tileRows", tile.rows);
     constant("tileColumns", tile.columns);
     constant("stages", tile.stages);
@@ -152,6 +153,10 @@ private:
     const int64_t ring = (tile.rows + tile.columns) * 128 * tile.stages;
     const int64_t results = tile.rows * (tile.columns + 8) * 4 + threads * 4;
     useShared(std::max(ring, results));
+    if (path == Path::MatmulWgmma && tile.columns == kClusterColumns) {
+      writeMatmulCluster(core);
+      return;
+    }
     if (path == Path::MatmulWgmma) {
       header = "matmul_wgmma.cuh";
       body = "  MatmulWgmma<Spec>(spec, extents, shared).run(epilogue);\n";
@@ -161,6 +166,28 @@ private:
     constant("warpRows", 2);
     constant("warpColumns", threads / 64);
     body = "  MatmulMma<Spec>(spec, extents, shared).run(epilogue);\n";
+  }
+
+  /// Two blocks of a cluster, each with a warp that copies.
+  void writeMatmulCluster(const MatmulCore &core) {
+    const TileConfig &tile = spec.tile;
+    header = "matmul_cluster.cuh";
+    threads += 32;
+    sharedBytes += tile.stages * 16; // barriers
+    clusterBlocks = 2;
+    auto map = [&](int32_t number, int64_t boxRows) {
+      const OperandSpec &matrix = operand(number);
+      return fmt::format("{{{}, {}, {}, {}, {}}}", number, matrix.offset * 2,
+                         core.depth, matrix.rowStride * 2, boxRows);
+    };
+    globals += fmt::format(
+        "extern \"C\" __constant__ MapDescription {}_maps[2] = {{{}, {}}};\n\n",
+        name, map(core.x, tile.rows),
+        map(core.weight, tile.columns / clusterBlocks));
+    mapParameters = ",\n    const __grid_constant__ TensorMap xMap,\n"
+                    "    const __grid_constant__ TensorMap weightMap";
+    body = "  MatmulCluster<Spec>(spec, extents, shared)\n"
+           "      .run(epilogue, xMap, weightMap);\n";
   }
 
   Status writeCore(const AttentionCore &core) {
@@ -483,15 +510,18 @@ private:
     return fmt::format(
         "#include \"{}\"\n\nusing namespace betz;\n\n{}"
         "struct Spec {{\n{}}};\n\n{}"
-        "extern \"C\" __constant__ Launch {}_launch = {{{}, {}, 0, 1}};\n\n"
-        "extern \"C\" __global__ void __launch_bounds__({})\n"
+        "extern \"C\" __constant__ Launch {}_launch = {{{}, {}, 0, {}}};\n\n"
+        "extern \"C\" __global__ void {}__launch_bounds__({})\n"
         "{}(const __grid_constant__ Operands<{}> operands,\n"
-        "    const int64 *extents) {{\n"
+        "    const int64 *extents{}) {{\n"
         "  followPrevious();\n"
         "  Spec spec;\n{}{}{}}}\n",
         header, globals, members,
         usesEpilogue ? epilogueText() + "\n" : std::string(), name, threads,
-        sharedBytes, threads, name, spec.operands.size(), setup,
+        sharedBytes, kCudaDependentLaunch | clusterBlocks << kCudaClusterShift,
+        clusterBlocks ? fmt::format("__cluster_dims__({}) ", clusterBlocks)
+                      : std::string(),
+        threads, name, spec.operands.size(), mapParameters, setup,
         usesEpilogue ? "  const Epilogue epilogue{operands};\n" : "", body);
   }
 
@@ -499,7 +529,9 @@ private:
   const KernelSpec &spec;
   const Path path;
   std::string header, globals, members, setup, body;
+  std::string mapParameters;
   int64_t threads = 0, sharedBytes = 0;
+  uint32_t clusterBlocks = 0;
   bool usesEpilogue = true;
 };
 

@@ -1,6 +1,7 @@
 //===- KernelAbi.h - How the runtime calls generated code -----------------===//
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace betz {
@@ -38,7 +39,9 @@ struct CudaLaunchGeometry {
   /// persistent: as many blocks as fill every multiprocessor with this many,
   /// and no more than there are tasks; each block loops over its share.
   uint32_t blocksPerSm = 0;
-  /// kCudaDependentLaunch or 0; the other bits are 0.
+  /// kCudaDependentLaunch or 0, and from bit kCudaClusterShift the blocks of a
+  /// cluster (0: none), by whose number the grid is rounded up. The other bits
+  /// are 0.
   uint32_t flags = 0;
 };
 static_assert(sizeof(CudaLaunchGeometry) == 16);
@@ -48,7 +51,28 @@ static_assert(sizeof(CudaLaunchGeometry) == 16);
 /// others write. Without effect below compute capability 9.0.
 inline constexpr uint32_t kCudaDependentLaunch = 1;
 
+inline constexpr uint32_t kCudaClusterShift = 8;
+
 /// NAME_launch.
 inline constexpr char kCudaLaunchSuffix[] = "_launch";
+
+/// A tensor map (CUtensorMap) through which a kernel reads rows of an operand:
+/// boxes of 64 two-byte columns times `boxRows` rows under the 128-byte
+/// swizzle, zero outside `columns`. The rows are as many as the buffer holds.
+/// A kernel that has the constant array NAME_maps of these takes the tensor
+/// maps as parameters after the extents.
+struct CudaTensorMap {
+  uint32_t operand = 0;
+  uint32_t offsetBytes = 0; // of the first row, a multiple of 16
+  uint32_t columns = 0;
+  uint32_t rowBytes = 0; // from row to row, a multiple of 16
+  uint32_t boxRows = 0;  // at most 256
+};
+static_assert(sizeof(CudaTensorMap) == 20);
+
+/// NAME_maps.
+inline constexpr char kCudaMapsSuffix[] = "_maps";
+/// Most tensor maps of a kernel.
+inline constexpr size_t kMaxCudaTensorMaps = 4;
 
 } // namespace betz

@@ -13,6 +13,7 @@ std::map<std::string, KernelSpec> specsOfEveryPath() {
   std::map<std::string, KernelSpec> specs;
   specs["mma_512"] = matmulSpec(512, 1536, DType::BF16);
   specs["mma_wide"] = matmulSpec(512, 2048, DType::BF16);
+  specs["mma_bare"] = matmulSpec(2048, 512, DType::BF16);
   specs["mma_tail"] = matmulSpec(200, 24, DType::BF16);
   specs["simt_f32"] = matmulSpec(512, 40, DType::F32);
   specs["simt_bf16"] = matmulSpec(33, 7, DType::BF16);

@@ -49,7 +49,8 @@
   X(cuStreamCreate)                                                            \
   X(cuStreamDestroy)                                                           \
   X(cuStreamEndCapture)                                                        \
-  X(cuStreamSynchronize)
+  X(cuStreamSynchronize)                                                       \
+  X(cuTensorMapEncodeTiled)
 
 namespace betz {
 

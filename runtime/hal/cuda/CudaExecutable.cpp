@@ -80,8 +80,9 @@ Status CudaExecutable::addKernel(const std::string &name) {
   CudaKernel kernel;
   BETZ_ASSIGN_OR_RETURN(CUmodule module, findModule(name, kernel.function));
   BETZ_ASSIGN_OR_RETURN(kernel.geometry, readGeometry(module, name));
+  BETZ_ASSIGN_OR_RETURN(kernel.maps, readMaps(module, name));
   BETZ_RETURN_IF_ERROR(prepare(name, kernel));
-  functions.push_back(kernel);
+  functions.push_back(std::move(kernel));
   return Status::ok();
 }
 
@@ -123,6 +124,31 @@ CudaExecutable::readGeometry(CUmodule module, const std::string &name) {
   return geometry;
 }
 
+Result<std::vector<CudaTensorMap>>
+CudaExecutable::readMaps(CUmodule module, const std::string &name) {
+  const std::string symbol = name + kCudaMapsSuffix;
+  CUdeviceptr address = 0;
+  size_t bytes = 0;
+  BETZ_RETURN_IF_ERROR(context->call(
+      fmt::format("look for \"{}\"", symbol), [&](const CudaDriver &cuda) {
+        CUresult result =
+            cuda.cuModuleGetGlobal(&address, &bytes, module, symbol.c_str());
+        if (result != CUDA_ERROR_NOT_FOUND)
+          return result;
+        bytes = 0;
+        return CUDA_SUCCESS;
+      }));
+  const size_t count = bytes / sizeof(CudaTensorMap);
+  std::vector<CudaTensorMap> maps(count);
+  if (bytes % sizeof(CudaTensorMap) != 0 || count > kMaxCudaTensorMaps)
+    return dataLoss(fmt::format("\"{}\" in the machine code has {} bytes; "
+                                "recompile with betz compile",
+                                symbol, bytes));
+  if (count > 0)
+    BETZ_RETURN_IF_ERROR(context->readNow(maps.data(), address, bytes));
+  return maps;
+}
+
 Status CudaExecutable::prepare(const std::string &name,
                                const CudaKernel &kernel) {
   int mostThreads = 0;
@@ -136,7 +162,8 @@ Status CudaExecutable::prepare(const std::string &name,
       }));
   const auto [threads, sharedBytes, blocksPerSm, flags] = kernel.geometry;
   if (threads == 0 || threads > uint32_t(mostThreads) ||
-      sharedBytes > INT32_MAX || (flags & ~kCudaDependentLaunch) != 0)
+      sharedBytes > INT32_MAX ||
+      (flags & ~(kCudaDependentLaunch | 0xffu << kCudaClusterShift)) != 0)
     return dataLoss(fmt::format(
         "kernel \"{}\" asks for {} of at most {} threads, {} bytes of shared "
         "memory, flags {}; recompile with betz compile",

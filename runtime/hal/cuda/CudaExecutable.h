@@ -12,6 +12,7 @@ namespace betz {
 struct CudaKernel {
   CUfunction function = nullptr;
   CudaLaunchGeometry geometry;
+  std::vector<CudaTensorMap> maps;
 };
 
 class CudaExecutable : public Executable {
@@ -32,6 +33,8 @@ private:
   Result<CUmodule> findModule(const std::string &name, CUfunction &function);
   Result<CudaLaunchGeometry> readGeometry(CUmodule module,
                                           const std::string &name);
+  Result<std::vector<CudaTensorMap>> readMaps(CUmodule module,
+                                              const std::string &name);
   Status prepare(const std::string &name, const CudaKernel &kernel);
 
   std::shared_ptr<const CudaContext> context;

@@ -76,6 +76,29 @@ Status CudaStream::copyToHost(void *to, BufferSlice from, size_t bytes) {
   });
 }
 
+Status CudaStream::encode(CUtensorMap &encoded, const CudaTensorMap &map,
+                          const KernelLaunch &launch) const {
+  if (map.operand >= launch.operands.size())
+    return internalError("a tensor map of an operand that a launch lacks");
+  const BufferSlice &slice = launch.operands[map.operand];
+  const int64_t room = int64_t(slice.buffer->size()) - slice.offset -
+                       int64_t(map.offsetBytes) - int64_t(map.columns) * 2;
+  if (room < 0 || map.rowBytes == 0)
+    return internalError("a tensor map of an operand without a row");
+  const cuuint64_t sizes[] = {map.columns, cuuint64_t(room) / map.rowBytes + 1};
+  const cuuint64_t strides[] = {map.rowBytes};
+  const cuuint32_t box[] = {64, map.boxRows};
+  const cuuint32_t steps[] = {1, 1};
+  return context->call("describe an operand", [&](const CudaDriver &cuda) {
+    return cuda.cuTensorMapEncodeTiled(
+        &encoded, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2,
+        reinterpret_cast<void *>(addressOf(slice) + map.offsetBytes), sizes,
+        strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+        CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  });
+}
+
 Status CudaStream::launch(const KernelLaunch &launch) {
   std::span<const CudaKernel> kernels =
       static_cast<const CudaExecutable &>(*launch.executable).kernels();
@@ -88,13 +111,20 @@ Status CudaStream::launch(const KernelLaunch &launch) {
                                      context->multiprocessors()));
   if (blocks == 0)
     return Status::ok();
+  if (const uint32_t cluster = kernel.geometry.flags >> kCudaClusterShift)
+    blocks = (blocks + cluster - 1) / cluster * cluster;
 
   // The kernel's first parameter is a structure of as many pointers as it has
   // operands; the driver copies both parameters before it returns.
   CUdeviceptr operands[kMaxOperands] = {};
   std::ranges::transform(launch.operands, operands, addressOf);
   CUdeviceptr extents = addressOf(launch.extents);
-  void *parameters[] = {operands, &extents};
+  CUtensorMap maps[kMaxCudaTensorMaps];
+  void *parameters[2 + kMaxCudaTensorMaps] = {operands, &extents};
+  for (size_t i = 0; i < kernel.maps.size(); ++i) {
+    BETZ_RETURN_IF_ERROR(encode(maps[i], kernel.maps[i], launch));
+    parameters[2 + i] = &maps[i];
+  }
   CUlaunchAttribute dependent = {};
   dependent.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
   dependent.value.programmaticStreamSerializationAllowed = 1;

@@ -23,6 +23,9 @@ public:
   CUgraphExec executable() const { return graph; }
 
 private:
+  /// The tensor map of an operand, as one of the kernel's parameters.
+  Status encode(CUtensorMap &encoded, const CudaTensorMap &map,
+                const KernelLaunch &launch) const;
   std::shared_ptr<const CudaContext> context;
   CUgraphExec graph;
 };

@@ -1,0 +1,97 @@
+//===- tma.cuh - Bulk copies of tiles and the barriers they complete on ---===//
+//
+// PTX ISA: mbarrier, cp.async.bulk.tensor, thread block clusters.
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "base.cuh"
+
+namespace betz {
+
+/// A CUtensorMap as a kernel parameter.
+struct alignas(64) TensorMap {
+  unsigned char bytes[128];
+};
+
+/// runtime/program/KernelAbi.h, CudaTensorMap.
+struct MapDescription {
+  uint32 operand, offsetBytes, columns, rowBytes, boxRows;
+};
+
+__device__ __forceinline__ void initBarrier(uint32 barrier, uint32 arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier),
+               "r"(arrivals)
+               : "memory");
+}
+/// Barriers of this block are seen by its cluster and by bulk copies.
+__device__ __forceinline__ void showBarriers() {
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+__device__ __forceinline__ void expectBytes(uint32 barrier, uint32 bytes) {
+  asm volatile(
+      "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier),
+      "r"(bytes)
+      : "memory");
+}
+/// Arrives at the barrier at the same place in block `rank` of the cluster.
+__device__ __forceinline__ void arriveAt(uint32 barrier, uint32 rank) {
+  asm volatile("{\n"
+               ".reg .b32 remote;\n"
+               "mapa.shared::cluster.u32 remote, %0, %1;\n"
+               "mbarrier.arrive.release.cluster.shared::cluster.b64 _, "
+               "[remote];\n"
+               "}" ::"r"(barrier),
+               "r"(rank)
+               : "memory");
+}
+/// Waits for the end of the barrier's phase of this parity.
+__device__ __forceinline__ void waitFor(uint32 barrier, uint32 parity) {
+  asm volatile("{\n"
+               ".reg .pred done;\n"
+               "again:\n"
+               "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, "
+               "[%0], %1;\n"
+               "@!done bra again;\n"
+               "}" ::"r"(barrier),
+               "r"(parity)
+               : "memory");
+}
+
+/// Copies a box at (column, row) into this block.
+__device__ __forceinline__ void copyBox(uint32 to, const TensorMap &map,
+                                        int column, int row, uint32 barrier) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::"
+               "complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(to),
+               "l"(&map), "r"(column), "r"(row), "r"(barrier)
+               : "memory");
+}
+/// The same into the blocks of the cluster whose bits are set in `blocks`.
+__device__ __forceinline__ void copyBoxToAll(uint32 to, const TensorMap &map,
+                                             int column, int row,
+                                             uint32 barrier, uint16 blocks) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::"
+               "complete_tx::bytes.multicast::cluster [%0], [%1, {%2, %3}], "
+               "[%4], %5;" ::"r"(to),
+               "l"(&map), "r"(column), "r"(row), "r"(barrier), "h"(blocks)
+               : "memory");
+}
+
+__device__ __forceinline__ uint32 rankInCluster() {
+  uint32 rank;
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+/// A barrier of all threads of the cluster.
+__device__ __forceinline__ void syncCluster() {
+  asm volatile("barrier.cluster.arrive.release.aligned;\n"
+               "barrier.cluster.wait.acquire.aligned;" ::
+                   : "memory");
+}
+
+/// A barrier of the first `threads` threads of the block.
+template <int threads> __device__ __forceinline__ void syncFirst() {
+  asm volatile("bar.sync 1, %0;" ::"n"(threads) : "memory");
+}
+
+} // namespace betz
