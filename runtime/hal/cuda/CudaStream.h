@@ -6,12 +6,6 @@
 
 namespace betz {
 
-/// How many blocks a launch of at most `maxTasks` tasks has (KernelAbi.h says
-/// what `blocksPerSm` is); 0 when there is nothing to launch. More than CUDA
-/// takes is an error.
-Result<uint32_t> cudaGridSize(int64_t maxTasks, uint32_t blocksPerSm,
-                              int multiprocessors);
-
 class CudaCommandGraph : public CommandGraph {
 public:
   /// Takes `graph`, null when it was recorded empty.

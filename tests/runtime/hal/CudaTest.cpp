@@ -3,6 +3,7 @@
 // GPU too, and skip where there is neither.
 #include "runtime/hal/cuda/CudaArchitecture.h"
 #include "runtime/hal/cuda/CudaDevice.h"
+#include "runtime/hal/cuda/CudaGrid.h"
 #include "tests/runtime/hal/CudaCode.h"
 
 #include <cstdlib>
@@ -40,6 +41,22 @@ TEST(CudaArchitecture, CodeRunsWhereItsNameSays) {
     EXPECT_EQ(runsCudaIsa(hopper, c.isa), c.onHopper) << c.isa;
     EXPECT_EQ(runsCudaIsa(blackwell, c.isa), c.onBlackwell) << c.isa;
   }
+}
+
+TEST(CudaGrid, HasABlockATaskOrFillsTheDevice) {
+  auto size = [](int64_t tasks, uint32_t blocksPerSm) {
+    auto blocks = cudaGridSize(tasks, blocksPerSm, 132);
+    return blocks.isOk() ? int64_t(*blocks) : -1;
+  };
+  EXPECT_EQ(size(0, 0), 0);
+  EXPECT_EQ(size(0, 2), 0);
+  EXPECT_EQ(size(1, 0), 1);
+  EXPECT_EQ(size(INT32_MAX, 0), INT32_MAX);
+  EXPECT_EQ(size(int64_t(INT32_MAX) + 1, 0), -1);
+  EXPECT_EQ(size(263, 2), 263);
+  EXPECT_EQ(size(265, 2), 264);
+  EXPECT_EQ(size(INT64_MAX, 1), 132);
+  EXPECT_EQ(size(INT64_MAX, UINT32_MAX), -1);
 }
 
 class Cuda : public testing::Test {
@@ -281,9 +298,9 @@ TEST_F(StandInCuda, FailuresNameDeviceCallAndCause) {
                         "this process can use the device no more: restart it");
   }
   {
-    Fault fault("cuMemcpyHtoDAsync=12345");
+    Fault fault("cuMemcpyHtoDAsync=1000");
     EXPECT_EQ(stream->copyToDevice({memory.get(), 0}, "xyz", 3).message(),
-              device0 + "cannot copy to it: CUDA error 12345");
+              device0 + "cannot copy to it: CUDA error 1000");
   }
   {
     Fault fault("cuModuleLoadDataEx=222");

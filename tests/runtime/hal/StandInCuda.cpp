@@ -141,7 +141,7 @@ CUresult cuGetErrorName(CUresult error, const char **name) {
   *name = error == CUDA_ERROR_OUT_OF_MEMORY     ? "CUDA_ERROR_OUT_OF_MEMORY"
           : error == CUDA_ERROR_ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS"
                                                 : "CUDA_ERROR_OF_STAND_IN";
-  return error == CUresult(12345) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+  return error == CUresult(1000) ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
 CUresult cuGetErrorString(CUresult, const char **text) {

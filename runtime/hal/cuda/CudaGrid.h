@@ -1,0 +1,16 @@
+//===- CudaGrid.h - How many blocks a launch has --------------------------===//
+#pragma once
+
+#include "runtime/base/Status.h"
+
+#include <cstdint>
+
+namespace betz {
+
+/// Blocks of a launch of at most `maxTasks` tasks; KernelAbi.h says what
+/// `blocksPerSm` is. 0 when there is nothing to launch; more than CUDA takes is
+/// an error.
+Result<uint32_t> cudaGridSize(int64_t maxTasks, uint32_t blocksPerSm,
+                              int multiprocessors);
+
+} // namespace betz
