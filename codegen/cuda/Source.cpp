@@ -44,8 +44,10 @@ std::string floatText(double value) {
 /// Writes one translation unit.
 class SourceWriter {
 public:
-  SourceWriter(const std::string &name, const KernelSpec &spec, Path path)
-      : name(name), spec(spec), path(path) {}
+  SourceWriter(const std::string &name, const KernelSpec &spec, Path path,
+               bool followsEarly)
+      : name(name), spec(spec), path(path),
+        flags(followsEarly ? kCudaDependentLaunch : 0) {}
 
   Result<std::string> write() {
     if (spec.prologue)
@@ -518,7 +520,7 @@ private:
         "  Spec spec;\n{}{}{}}}\n",
         header, globals, members,
         usesEpilogue ? epilogueText() + "\n" : std::string(), name, threads,
-        sharedBytes, kCudaDependentLaunch | clusterBlocks << kCudaClusterShift,
+        sharedBytes, flags | clusterBlocks << kCudaClusterShift,
         clusterBlocks ? fmt::format("__cluster_dims__({}) ", clusterBlocks)
                       : std::string(),
         threads, name, spec.operands.size(), mapParameters, setup,
@@ -528,12 +530,17 @@ private:
   const std::string &name;
   const KernelSpec &spec;
   const Path path;
+  const uint32_t flags;
   std::string header, globals, members, setup, body;
   std::string mapParameters;
   int64_t threads = 0, sharedBytes = 0;
   uint32_t clusterBlocks = 0;
   bool usesEpilogue = true;
 };
+
+bool isHopper(const Architecture &architecture) {
+  return std::string_view(architecture.isa) == "sm_90a";
+}
 
 /// 16-byte accesses reach every row.
 bool fitsTensorCores(const OperandSpec &operand) {
@@ -543,7 +550,7 @@ bool fitsTensorCores(const OperandSpec &operand) {
 } // namespace
 
 Path choosePath(const KernelSpec &spec, const Architecture &architecture) {
-  const bool hopper = std::string_view(architecture.isa) == "sm_90a";
+  const bool hopper = isHopper(architecture);
   auto fits = [&](int32_t number) {
     return fitsTensorCores(spec.operands[size_t(number)]);
   };
@@ -565,7 +572,9 @@ Path choosePath(const KernelSpec &spec, const Architecture &architecture) {
 Result<std::string> kernelSource(const std::string &name,
                                  const KernelSpec &spec,
                                  const Architecture &architecture) {
-  return SourceWriter(name, spec, choosePath(spec, architecture)).write();
+  return SourceWriter(name, spec, choosePath(spec, architecture),
+                      isHopper(architecture))
+      .write();
 }
 
 } // namespace betz::cuda

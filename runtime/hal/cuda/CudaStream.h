@@ -3,6 +3,7 @@
 
 #include "runtime/hal/Stream.h"
 #include "runtime/hal/cuda/CudaContext.h"
+#include "runtime/program/KernelAbi.h"
 
 namespace betz {
 

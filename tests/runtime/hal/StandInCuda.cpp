@@ -376,6 +376,15 @@ CUresult cuStreamSynchronize(CUstream stream) {
   return enter("cuStreamSynchronize");
 }
 
+CUresult cuTensorMapEncodeTiled(CUtensorMap *, CUtensorMapDataType, cuuint32_t,
+                                void *, const cuuint64_t *, const cuuint64_t *,
+                                const cuuint32_t *, const cuuint32_t *,
+                                CUtensorMapInterleave, CUtensorMapSwizzle,
+                                CUtensorMapL2promotion,
+                                CUtensorMapFloatOOBfill) {
+  return enter("cuTensorMapEncodeTiled");
+}
+
 CUresult cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode) {
   if (CUresult result = enter("cuStreamBeginCapture"))
     return result;
