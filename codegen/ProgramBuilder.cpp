@@ -10,6 +10,7 @@
 #include <bit>
 #include <cstring>
 #include <fmt/format.h>
+#include <set>
 
 namespace betz {
 
@@ -249,6 +250,7 @@ private:
   struct KernelTable {
     std::map<std::string, KernelSpec> specs;
     std::map<std::pair<std::string, std::string>, uint32_t> entries;
+    std::set<std::string> names;
   };
 
   uint32_t addKernel(TargetVariant &target, KernelTable &table, KernelOp kernel,
@@ -261,6 +263,9 @@ private:
         {entry.name, entry.code}, uint32_t(target.kernels.size()));
     if (!isNew)
       return known->second;
+    // Another tile of a kernel has a name of its own.
+    if (!table.names.insert(entry.name).second)
+      entry.name += fmt::format("_{}x{}", spec.tile.rows, spec.tile.columns);
     entry.tasks = taskSpace(spec);
     entry.spec = toJson(spec).dump();
     options.observer->onKernel(entry, spec);

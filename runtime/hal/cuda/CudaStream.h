@@ -18,9 +18,6 @@ public:
   CUgraphExec executable() const { return graph; }
 
 private:
-  /// The tensor map of an operand, as one of the kernel's parameters.
-  Status encode(CUtensorMap &encoded, const CudaTensorMap &map,
-                const KernelLaunch &launch) const;
   std::shared_ptr<const CudaContext> context;
   CUgraphExec graph;
 };
@@ -42,6 +39,9 @@ public:
 private:
   explicit CudaStream(std::shared_ptr<const CudaContext> context)
       : context(std::move(context)) {}
+  /// The tensor map of an operand, as one of the kernel's parameters.
+  Status encode(CUtensorMap &encoded, const CudaTensorMap &map,
+                const KernelLaunch &launch) const;
 
   std::shared_ptr<const CudaContext> context;
   CUstream stream = nullptr;
