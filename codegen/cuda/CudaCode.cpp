@@ -30,11 +30,11 @@ void chooseMatmulTile(KernelSpec &spec, const MatmulCore &core, Path path,
     spec.tile = {64, 64, 0, 0};
     return;
   }
-  spec.tile = {64, 64, 64, 4};
+  spec.tile = {64, 64, 64, path == Path::MatmulTma ? 8 : 4};
   const int64_t rows = spec.result().rows.evaluate(extents);
   if (tiles(rows, 128) * tiles(core.columns, 128) >= kProcessors)
-    spec.tile = {128, 128, 64, path == Path::MatmulWgmma ? 4 : 3};
-  if (path == Path::MatmulWgmma && tiles(rows, 128) % 2 == 0 &&
+    spec.tile = {128, 128, 64, 3};
+  if (path == Path::MatmulTma && tiles(rows, 128) % 2 == 0 &&
       tiles(rows, 128) * tiles(core.columns, kClusterColumns) >=
           2 * kProcessors)
     spec.tile = {128, kClusterColumns, 64, 4};
@@ -90,7 +90,7 @@ void chooseTile(KernelSpec &spec, const Architecture &architecture,
   switch (path) {
   case Path::MatmulSimt:
   case Path::MatmulMma:
-  case Path::MatmulWgmma:
+  case Path::MatmulTma:
     return chooseMatmulTile(spec, std::get<MatmulCore>(spec.core), path,
                             extents);
   case Path::AttentionMma:

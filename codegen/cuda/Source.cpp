@@ -155,13 +155,8 @@ private:
     const int64_t ring = (tile.rows + tile.columns) * 128 * tile.stages;
     const int64_t results = tile.rows * (tile.columns + 8) * 4 + threads * 4;
     useShared(std::max(ring, results));
-    if (path == Path::MatmulWgmma && tile.columns == kClusterColumns) {
-      writeMatmulCluster(core);
-      return;
-    }
-    if (path == Path::MatmulWgmma) {
-      header = "matmul_wgmma.cuh";
-      body = "  MatmulWgmma<Spec>(spec, extents, shared).run(epilogue);\n";
+    if (path == Path::MatmulTma) {
+      writeMatmulTma(core);
       return;
     }
     header = "matmul_mma.cuh";
@@ -170,13 +165,16 @@ private:
     body = "  MatmulMma<Spec>(spec, extents, shared).run(epilogue);\n";
   }
 
-  /// Two blocks of a cluster, each with a warp that copies.
-  void writeMatmulCluster(const MatmulCore &core) {
+  /// A warp beside the others copies through tensor maps.
+  void writeMatmulTma(const MatmulCore &core) {
     const TileConfig &tile = spec.tile;
-    header = "matmul_cluster.cuh";
+    header = "matmul_tma.cuh";
     threads += 32;
     sharedBytes += tile.stages * 16; // barriers
-    clusterBlocks = 2;
+    clusterBlocks = tile.columns == kClusterColumns ? 2 : 1;
+    constant("clusterBlocks", clusterBlocks);
+    if (tile.columns == 128)
+      blocksPerSm = 2;
     auto map = [&](int32_t number, int64_t boxRows) {
       const OperandSpec &matrix = operand(number);
       return fmt::format("{{{}, {}, {}, {}, {}}}", number, matrix.offset * 2,
@@ -188,7 +186,7 @@ private:
         map(core.weight, tile.columns / clusterBlocks));
     mapParameters = ",\n    const __grid_constant__ TensorMap xMap,\n"
                     "    const __grid_constant__ TensorMap weightMap";
-    body = "  MatmulCluster<Spec>(spec, extents, shared)\n"
+    body = "  MatmulTma<Spec>(spec, extents, shared)\n"
            "      .run(epilogue, xMap, weightMap);\n";
   }
 
@@ -513,17 +511,19 @@ private:
         "#include \"{}\"\n\nusing namespace betz;\n\n{}"
         "struct Spec {{\n{}}};\n\n{}"
         "extern \"C\" __constant__ Launch {}_launch = {{{}, {}, 0, {}}};\n\n"
-        "extern \"C\" __global__ void {}__launch_bounds__({})\n"
+        "extern \"C\" __global__ void {}__launch_bounds__({}{})\n"
         "{}(const __grid_constant__ Operands<{}> operands,\n"
         "    const int64 *extents{}) {{\n"
         "  followPrevious();\n"
         "  Spec spec;\n{}{}{}}}\n",
         header, globals, members,
         usesEpilogue ? epilogueText() + "\n" : std::string(), name, threads,
-        sharedBytes, flags | clusterBlocks << kCudaClusterShift,
-        clusterBlocks ? fmt::format("__cluster_dims__({}) ", clusterBlocks)
-                      : std::string(),
-        threads, name, spec.operands.size(), mapParameters, setup,
+        sharedBytes,
+        flags | (clusterBlocks > 1 ? clusterBlocks << kCudaClusterShift : 0),
+        clusterBlocks > 1 ? fmt::format("__cluster_dims__({}) ", clusterBlocks)
+                          : std::string(),
+        threads, blocksPerSm ? fmt::format(", {}", blocksPerSm) : std::string(),
+        name, spec.operands.size(), mapParameters, setup,
         usesEpilogue ? "  const Epilogue epilogue{operands};\n" : "", body);
   }
 
@@ -534,7 +534,7 @@ private:
   std::string header, globals, members, setup, body;
   std::string mapParameters;
   int64_t threads = 0, sharedBytes = 0;
-  uint32_t clusterBlocks = 0;
+  uint32_t clusterBlocks = 0, blocksPerSm = 0;
   bool usesEpilogue = true;
 };
 
@@ -556,7 +556,7 @@ Path choosePath(const KernelSpec &spec, const Architecture &architecture) {
   };
   if (const auto *core = std::get_if<MatmulCore>(&spec.core))
     return !fits(core->x) || !fits(core->weight) ? Path::MatmulSimt
-           : hopper                              ? Path::MatmulWgmma
+           : hopper                              ? Path::MatmulTma
                                                  : Path::MatmulMma;
   if (const auto *core = std::get_if<AttentionCore>(&spec.core)) {
     const bool sizes =

@@ -18,7 +18,7 @@ inline constexpr int64_t kClusterColumns = 256;
 enum class Path : uint8_t {
   MatmulSimt,
   MatmulMma,
-  MatmulWgmma,
+  MatmulTma,
   AttentionSimt,
   AttentionMma,
   Rows,       // a warp a row

@@ -78,7 +78,7 @@ TEST(CudaSource, PathsFollowTypeAlignmentAndArchitecture) {
   const Architecture &hopper = *findArchitecture("cuda:sm_90a");
   const Architecture &ampere = *findArchitecture("cuda:sm_80");
   const KernelSpec wide = matmulSpec(512, 1536, DType::BF16);
-  EXPECT_EQ(choosePath(wide, hopper), Path::MatmulWgmma);
+  EXPECT_EQ(choosePath(wide, hopper), Path::MatmulTma);
   EXPECT_EQ(choosePath(wide, ampere), Path::MatmulMma);
   EXPECT_EQ(choosePath(matmulSpec(512, 1536, DType::F32), hopper),
             Path::MatmulSimt);

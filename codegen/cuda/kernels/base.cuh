@@ -54,7 +54,8 @@ template <> __device__ __forceinline__ bf16 fromFloat<bf16>(float x) {
 // Rows in memory
 //===----------------------------------------------------------------------===//
 
-/// How far vector accesses may reach: `aligned` when every row of an operand
+// Of operands in global memory, which no block writes while another may read
+// them. `aligned` when every row of an operand
 /// starts on 16 bytes and holds a multiple of V columns.
 template <int V, bool aligned>
 __device__ __forceinline__ void loadColumns(float (&values)[V],
@@ -63,7 +64,7 @@ __device__ __forceinline__ void loadColumns(float (&values)[V],
     if (valid > 0) {
 #pragma unroll
       for (int i = 0; i < V; i += 4) {
-        float4 four = *reinterpret_cast<const float4 *>(from + i);
+        float4 four = __ldg(reinterpret_cast<const float4 *>(from + i));
         values[i] = four.x, values[i + 1] = four.y;
         values[i + 2] = four.z, values[i + 3] = four.w;
       }
@@ -80,7 +81,7 @@ __device__ __forceinline__ void loadColumns(float (&values)[V],
                                             const bf16 *from, int valid) {
   if constexpr (aligned && V == 8) {
     if (valid > 0) {
-      uint4 eight = *reinterpret_cast<const uint4 *>(from);
+      uint4 eight = __ldg(reinterpret_cast<const uint4 *>(from));
       const uint32 words[4] = {eight.x, eight.y, eight.z, eight.w};
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
@@ -179,18 +180,19 @@ __device__ __forceinline__ float gelu(float x) {
   return 0.5f * x * (1.0f + erff(x * 0.70710678118654752f));
 }
 
-/// The same for results that are stored as bf16: erfc(z) = p(t) exp(-z^2) with
-/// t = 1 / (1 + 0.3275911 z), an error of at most 1.5e-7 (Abramowitz and
-/// Stegun, 7.1.26), without a branch or a cancellation.
+/// The same for results that are stored as bf16: max(x, 0) - |x| / 2 erfc(z),
+/// z = |x| / sqrt(2), and erfc(z) = p(t) exp(-z^2) with t = 1 / (1 + 0.3275911
+/// z), an error of at most 1.5e-7 (Abramowitz and Stegun, 7.1.26). Without a
+/// branch or a cancellation; the constants hold the factors.
 __device__ __forceinline__ float geluShort(float x) {
-  const float z = fabsf(x) * 0.70710678118654752f;
-  const float t = __fdividef(1.0f, fmaf(0.3275911f, z, 1.0f));
-  float p = fmaf(1.061405429f, t, -1.453152027f);
-  p = fmaf(p, t, 1.421413741f);
-  p = fmaf(p, t, -0.284496736f);
-  p = fmaf(p, t, 0.254829592f) * t;
-  const float tail = 0.5f * x * p * exp2Fast(z * z * -1.4426950408889634f);
-  return x < 0 ? tail : x > 16.0f ? x : x - tail;
+  const float size = fminf(fabsf(x), 16.0f); // beyond, the tail is zero
+  const float t = __fdividef(1.0f, fmaf(0.23164189f, size, 1.0f));
+  const float z = size * 0.84932180f; // exp(-size^2 / 2) = 2^-(z^2)
+  float p = fmaf(0.5307027145f, t, -0.7265760135f);
+  p = fmaf(p, t, 0.7107068705f);
+  p = fmaf(p, t, -0.142248368f);
+  p = fmaf(p, t, 0.127414796f) * t;
+  return fmaf(-p * exp2Fast(-z * z), size, fmaxf(x, 0.0f));
 }
 
 __device__ __forceinline__ float silu(float x) { return x / (1.0f + expf(-x)); }

@@ -84,19 +84,12 @@ protected:
 
   template <typename Epilogue>
   __device__ __forceinline__ void finishRows(const Epilogue &epilogue) const {
-    constexpr int groups = BN / 8;
-    const float *tile = reinterpret_cast<float *>(memory);
-#pragma unroll 4
-    for (int i = threadIdx.x; i < BM * groups; i += threads) {
-      const int row = i / groups, column = i % groups * 8;
-      const int left = Spec::columns - firstColumn - column;
-      if (firstRow + row >= rows || left <= 0)
-        continue;
-      float values[8];
-      loadColumns<8, true>(values, tile + row * pitch + column, 8);
-      epilogue.finish(values, firstRow + row, firstColumn + column,
-                      left < 8 ? left : 8, rowScale(row));
-    }
+    const bool whole =
+        firstRow + BM <= rows && firstColumn + BN <= Spec::columns;
+    if (whole)
+      finishGroups<true>(epilogue);
+    else
+      finishGroups<false>(epilogue);
   }
 
   const Spec &spec;
@@ -123,6 +116,28 @@ private:
     }
   }
 
+  /// Groups of eight columns, a thread always in the same ones.
+  template <bool whole, typename Epilogue>
+  __device__ __forceinline__ void finishGroups(const Epilogue &epilogue) const {
+    constexpr int groups = BN / 8, rowsAtOnce = threads / groups;
+    static_assert(threads % groups == 0 && BM % rowsAtOnce == 0, "whole rows");
+    const float *tile = reinterpret_cast<float *>(memory);
+    const int column = int(threadIdx.x) % groups * 8;
+    const int left = Spec::columns - firstColumn - column;
+#pragma unroll 2
+    for (int row = int(threadIdx.x) / groups; row < BM; row += rowsAtOnce) {
+      if (!whole && (firstRow + row >= rows || left <= 0))
+        continue;
+      const float4 *from =
+          reinterpret_cast<const float4 *>(tile + row * pitch + column);
+      const float4 low = from[0], high = from[1];
+      float values[8] = {low.x,  low.y,  low.z,  low.w,
+                         high.x, high.y, high.z, high.w};
+      epilogue.finish(values, firstRow + row, firstColumn + column,
+                      whole || left >= 8 ? 8 : left, rowScale(row));
+    }
+  }
+
   /// The parts' sums of squares are added in order.
   __device__ __forceinline__ float rowScale(int row) const {
     if constexpr (!Spec::scalesRows)
@@ -132,7 +147,7 @@ private:
 #pragma unroll
     for (int part = 1; part < parts; ++part)
       sum += partial[part * BM];
-    return 1.0f / sqrtf(sum / float(Spec::depth) + Spec::eps);
+    return rsqrtf(sum / float(Spec::depth) + Spec::eps);
   }
 };
 

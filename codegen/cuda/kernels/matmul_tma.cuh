@@ -1,10 +1,11 @@
-//===- matmul_cluster.cuh - Rows times a weight, two blocks together ------===//
+//===- matmul_tma.cuh - Rows times a weight on Hopper ---------------------===//
 //
-// For large batches, where traffic from the second-level cache is the limit. A
-// cluster of two blocks takes two neighbouring row tiles and the same columns:
-// each brings in half of the weight's tile and hands it to both. One warp
-// starts bulk copies; two warpgroups multiply, 64 rows each. A result's
-// products are added in steps of 16 k in order, as in matmul_wgmma.cuh.
+// One warp starts bulk copies; each warpgroup of the others multiplies 64 rows
+// by all columns of the tile, one stage's products under way while the next is
+// awaited. With two blocks in a cluster, which take neighbouring row tiles and
+// the same columns, each brings in half of the weight's tile and hands it to
+// both. A result's products are added in steps of 16 k in order, so that
+// neither tile nor cluster changes bits.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -15,32 +16,31 @@
 
 namespace betz {
 
-/// Spec: as MatmulTile; tileRows is 128 and threads 256, beside which a warp
-/// copies. `x` and `weight` come through tensor maps.
-template <typename Spec> class MatmulCluster : MatmulTile<Spec> {
+/// Spec: as MatmulTile, and clusterBlocks (1 or 2); threads is 2 * tileRows,
+/// beside which a warp copies; tileColumns is 64, 128 or 256.
+template <typename Spec> class MatmulTma : MatmulTile<Spec> {
   using Tile = MatmulTile<Spec>;
-  static constexpr int NT = Tile::BN / 8, cluster = 2;
-  static constexpr int stages = Tile::stages;
-  static constexpr int halfColumns = Tile::BN / cluster;
+  static constexpr int NT = Tile::BN / 8, stages = Tile::stages;
+  static constexpr int cluster = Spec::clusterBlocks;
+  static constexpr int share = Tile::BN / cluster; // weight rows a block copies
   static constexpr int columnTiles = (Spec::columns + Tile::BN - 1) / Tile::BN;
-  static_assert(Tile::threads == 256 && Tile::BM == 128, "two warpgroups");
+  static_assert(Tile::threads == 2 * Tile::BM, "a warpgroup has 64 rows");
 
 public:
-  __device__ __forceinline__ MatmulCluster(const Spec &spec,
-                                           const int64 *extents,
-                                           unsigned char *shared)
-      : Tile(spec, extents, shared), rank(rankInCluster()),
+  __device__ __forceinline__ MatmulTma(const Spec &spec, const int64 *extents,
+                                       unsigned char *shared)
+      : Tile(spec, extents, shared), rank(cluster > 1 ? rankInCluster() : 0),
         full(this->base + stages * Tile::stageBytes), empty(full + stages * 8) {
-    const unsigned pair = blockIdx.x / cluster;
-    this->firstRow = (int64(pair / columnTiles) * cluster + rank) * Tile::BM;
-    this->firstColumn = int(pair % columnTiles) * Tile::BN;
+    const unsigned group = blockIdx.x / cluster;
+    this->firstRow = (int64(group / columnTiles) * cluster + rank) * Tile::BM;
+    this->firstColumn = int(group % columnTiles) * Tile::BN;
   }
 
   template <typename Epilogue>
   __device__ __forceinline__ void
   run(const Epilogue &epilogue, const TensorMap &x, const TensorMap &weight) {
     if (this->firstRow - rank * Tile::BM >= this->rows)
-      return; // both blocks
+      return; // all blocks of the cluster
     if (threadIdx.x == 0) {
       for (int s = 0; s < stages; ++s) {
         initBarrier(full + s * 8, 1);
@@ -48,7 +48,7 @@ public:
       }
       showBarriers();
     }
-    syncCluster();
+    syncAll();
     if (warpOf(threadIdx.x) == Tile::threads / 32) {
       if (laneOf(threadIdx.x) == 0)
         copyStages(x, weight);
@@ -59,11 +59,18 @@ public:
       syncFirst<Tile::threads>();
       this->finishRows(epilogue);
     }
-    // No block leaves while the other may still reach into it.
-    syncCluster();
+    if constexpr (cluster > 1)
+      syncCluster(); // no block leaves while another may reach into it
   }
 
 private:
+  __device__ __forceinline__ static void syncAll() {
+    if constexpr (cluster > 1)
+      syncCluster();
+    else
+      __syncthreads();
+  }
+
   __device__ __forceinline__ void copyStages(const TensorMap &x,
                                              const TensorMap &weight) const {
     for (int step = 0; step < Tile::steps; ++step) {
@@ -73,8 +80,12 @@ private:
       const uint32 barrier = full + slot * 8;
       expectBytes(barrier, Tile::stageBytes);
       copyBox(this->left(slot), x, k, int(this->firstRow), barrier);
-      copyBoxToAll(this->right(slot) + rank * halfColumns * 128, weight, k,
-                   this->firstColumn + int(rank) * halfColumns, barrier, 3);
+      const int column = this->firstColumn + int(rank) * share;
+      const uint32 to = this->right(slot) + rank * share * 128;
+      if constexpr (cluster > 1)
+        copyBoxToAll(to, weight, k, column, barrier, (1 << cluster) - 1);
+      else
+        copyBox(to, weight, k, column, barrier);
     }
   }
 
@@ -101,7 +112,7 @@ private:
     commitMultiply();
   }
 
-  /// Tells both blocks' copying warps that this warp has done with a slot.
+  /// Tells every block's copying warp that this warp has done with a slot.
   __device__ __forceinline__ void release(int slot) const {
     __syncwarp();
     if (laneOf(threadIdx.x) < cluster)
