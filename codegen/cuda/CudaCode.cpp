@@ -30,14 +30,20 @@ void chooseMatmulTile(KernelSpec &spec, const MatmulCore &core, Path path,
     spec.tile = {64, 64, 0, 0};
     return;
   }
-  spec.tile = {64, 64, 64, path == Path::MatmulTma ? 8 : 4};
   const int64_t rows = spec.result().rows.evaluate(extents);
-  if (tiles(rows, 128) * tiles(core.columns, 128) >= kProcessors)
-    spec.tile = {128, 128, 64, 3};
-  if (path == Path::MatmulTma && tiles(rows, 128) % 2 == 0 &&
-      tiles(rows, 128) * tiles(core.columns, kClusterColumns) >=
-          2 * kProcessors)
+  auto blocks = [&](int64_t tileRows, int64_t tileColumns) {
+    return tiles(rows, tileRows) * tiles(core.columns, tileColumns);
+  };
+  const bool tma = path == Path::MatmulTma;
+  if (tma && core.depth >= 1024 && tiles(rows, 128) % 2 == 0 &&
+      blocks(128, kClusterColumns) >= 2 * kProcessors)
     spec.tile = {128, kClusterColumns, 64, 4};
+  else if (blocks(128, 128) >= kProcessors)
+    spec.tile = {128, 128, 64, 3};
+  else if (tma && blocks(64, 128) >= kProcessors)
+    spec.tile = {64, 128, 64, 4};
+  else
+    spec.tile = {64, 64, 64, tma && blocks(64, 64) <= kProcessors ? 8 : 4};
 }
 
 /// Code of one kernel for one instruction set.

@@ -115,8 +115,12 @@ private:
   /// Tells every block's copying warp that this warp has done with a slot.
   __device__ __forceinline__ void release(int slot) const {
     __syncwarp();
-    if (laneOf(threadIdx.x) < cluster)
+    if constexpr (cluster == 1) {
+      if (laneOf(threadIdx.x) == 0)
+        arrive(empty + slot * 8);
+    } else if (laneOf(threadIdx.x) < cluster) {
       arriveAt(empty + slot * 8, uint32(laneOf(threadIdx.x)));
+    }
   }
 
   uint32 rank, full, empty;

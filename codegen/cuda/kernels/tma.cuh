@@ -34,13 +34,16 @@ __device__ __forceinline__ void expectBytes(uint32 barrier, uint32 bytes) {
       "r"(bytes)
       : "memory");
 }
+__device__ __forceinline__ void arrive(uint32 barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier)
+               : "memory");
+}
 /// Arrives at the barrier at the same place in block `rank` of the cluster.
 __device__ __forceinline__ void arriveAt(uint32 barrier, uint32 rank) {
   asm volatile("{\n"
                ".reg .b32 remote;\n"
                "mapa.shared::cluster.u32 remote, %0, %1;\n"
-               "mbarrier.arrive.release.cluster.shared::cluster.b64 _, "
-               "[remote];\n"
+               "mbarrier.arrive.shared::cluster.b64 _, [remote];\n"
                "}" ::"r"(barrier),
                "r"(rank)
                : "memory");
@@ -50,8 +53,7 @@ __device__ __forceinline__ void waitFor(uint32 barrier, uint32 parity) {
   asm volatile("{\n"
                ".reg .pred done;\n"
                "again:\n"
-               "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, "
-               "[%0], %1;\n"
+               "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
                "@!done bra again;\n"
                "}" ::"r"(barrier),
                "r"(parity)
