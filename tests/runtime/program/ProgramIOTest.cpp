@@ -65,6 +65,27 @@ TEST(ProgramIO, RoundTripKeepsEverything) {
                                  sample.targets[0].executables[0].code.bytes));
 }
 
+TEST(ProgramIO, SharedDerivedDataAreStoredOnce) {
+  Program sample = makeSampleProgram(7);
+  const size_t alone = serializeProgram(sample).size();
+  TargetVariant second = sample.targets[0];
+  second.target = "cuda:sm_90a";
+  second.irText = "module {}\n";
+  sample.targets.push_back(second);
+  Bytes bytes = serializeProgram(sample);
+  // A page each of IR and code, and what the header grows by.
+  EXPECT_LT(bytes.size(), alone + sample.targets[0].derivedData.bytes.size() +
+                              4 * kSectionAlignment);
+  auto read = parse(bytes);
+  ASSERT_TRUE(read.isOk()) << read.status().message();
+  const std::vector<TargetVariant> &targets = (*read)->targets;
+  ASSERT_EQ(targets.size(), 2u);
+  EXPECT_EQ(targets[1].irText, "module {}\n");
+  EXPECT_EQ(targets[0].derivedData.bytes.data(),
+            targets[1].derivedData.bytes.data());
+  EXPECT_EQ(serializeProgram(**read), bytes);
+}
+
 TEST(ProgramIO, FileIsMappedAndAligned) {
   Program sample = makeSampleProgram(std::random_device{}());
   ScratchFile file("mapped.betz");
