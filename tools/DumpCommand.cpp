@@ -44,10 +44,9 @@ Result<LoadedModel> loadAtPhase(const Options &options, Phase phase) {
     return invalidArgument("the program has no target, and so no IR");
   LoadedModel model;
   model.context = makeContext();
-  BETZ_ASSIGN_OR_RETURN(model.module,
-                        parseModule(*model.context,
-                                    program->targets.front().irText,
-                                    options.model.model.string()));
+  BETZ_ASSIGN_OR_RETURN(
+      model.module, parseModule(*model.context, program->targets.front().irText,
+                                options.model.model.string()));
   BETZ_RETURN_IF_ERROR(passes::verifyPhase(*model.module));
   passes::raiseTo(phase, *model.module);
   return model;

@@ -19,15 +19,15 @@ void addModelOptions(CLI::App &command, ModelRequest &request) {
 
 void addTargetOptions(CLI::App &command, CompileOptions &options) {
   command
-      .add_option("--target", options.targets, "Devices to compile for: cpu, cuda:sm_90a, cuda:sm_80")
+      .add_option("--target", options.targets,
+                  "Devices to compile for: cpu, cuda:sm_90a, cuda:sm_80")
       ->delimiter(',');
   command
       .add_option("--precision", options.precision,
                   "What CUDA targets keep weights and activations as; the CPU "
                   "keeps f32")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, DType>{{"f32", DType::F32},
-                                       {"bf16", DType::BF16}}));
+      ->transform(CLI::CheckedTransformer(std::map<std::string, DType>{
+          {"f32", DType::F32}, {"bf16", DType::BF16}}));
   command
       .add_option("--batch", options.batches,
                   "Largest number of windows of each shape bucket")

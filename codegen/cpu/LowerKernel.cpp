@@ -1,5 +1,5 @@
-#include "codegen/common/Overloaded.h"
 #include "codegen/cpu/LowerKernel.h"
+#include "codegen/common/Overloaded.h"
 
 namespace betz::cpu {
 

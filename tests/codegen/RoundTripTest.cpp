@@ -80,7 +80,8 @@ TEST_P(RoundTripTest, DumpsOfTheModel) {
 TEST_P(RoundTripTest, DumpsOfTheProgram) {
   for (ir::Phase phase : kPhases) {
     SCOPED_TRACE(ir::toString(phase).str());
-    auto module = ir::parseModule(*context, expected->targets[0].irText, "program");
+    auto module =
+        ir::parseModule(*context, expected->targets[0].irText, "program");
     ASSERT_TRUE(module.isOk()) << module.status().message();
     passes::raiseTo(phase, **module);
     Status legal = passes::verifyPhase(**module);
