@@ -80,12 +80,14 @@ private:
 
   void lowerKeyBlock(Value key, Value count) {
     packKeys(key);
-    forQueryBlocks([&](const Values &queries) { scoreBlock(queries); });
+    forQueryBlocks(
+        [&](const Values &queries, bool whole) { scoreBlock(queries, whole); });
     e.loop(firstQuery, endQuery, 1,
            [&](Value query) { softmaxRow(query, key, count); });
     auto addAll = [&] {
-      forQueryBlocks(
-          [&](const Values &queries) { addValues(queries, key, count); });
+      forQueryBlocks([&](const Values &queries, bool whole) {
+        addValues(queries, whole, key, count);
+      });
     };
     if (!keyTime && !core.causal && !blockMap)
       return addAll();
@@ -187,14 +189,26 @@ private:
   }
 
   /// Register blocks of queries; ones past the end repeat the last.
-  void forQueryBlocks(llvm::function_ref<void(const Values &)> body) {
+  void forQueryBlocks(llvm::function_ref<void(const Values &, bool)> body) {
     Value last = e.sub(endQuery, e.integer(1));
-    e.loop(firstQuery, endQuery, e.level().microRows, [&](Value first) {
-      Values queries;
-      for (int64_t i = 0; i < e.level().microRows; ++i)
-        queries.push_back(e.minimum(e.add(first, i), last));
-      body(queries);
+    forRowBlocks(e, firstQuery, endQuery, [&](Values queries, bool whole) {
+      if (!whole)
+        for (Value &query : queries)
+          query = e.minimum(query, last);
+      body(queries, whole);
     });
+  }
+
+  /// Register blocks over the columns [0, columns): whole ones, then what is
+  /// left.
+  void forColumnBlocks(int64_t columns,
+                       llvm::function_ref<void(Value, int64_t)> body) {
+    int64_t width = blockColumns(e.level());
+    int64_t whole = columns / width * width;
+    e.loop(e.integer(0), e.integer(whole), width,
+           [&](Value column) { body(column, width); });
+    if (whole < columns)
+      body(e.integer(whole), columns - whole);
   }
 
   /// keys[p][c][j] = k[key + 16 p + j][c]: the panels that the register block
@@ -255,24 +269,33 @@ private:
     return e.mul(e.sub(query, firstQuery), stride);
   }
 
-  void scoreBlock(const Values &queries) {
+  void scoreBlock(const Values &queries, bool whole) {
     int64_t lanes = e.level().microLanes;
     MicroBlock block;
     block.a = q;
-    for (Value query : queries)
-      block.aRows.push_back(queryStart(query));
+    for (auto [i, query] : llvm::enumerate(queries))
+      if (whole)
+        block.rows.push_back(
+            {queryStart(queries[0]), int64_t(i) * operand(core.q).rowStride});
+      else
+        block.rows.push_back({queryStart(query)});
     block.b = keys;
     block.bStride = kMicroColumns;
-    block.bMasks.assign(kMicroColumns / lanes, Value());
-    e.loop(e.integer(0), e.integer(keyBlock), kMicroColumns, [&](Value key) {
-      block.bBase = e.mul(key, paddedHead);
-      Values products(queries.size() * block.bMasks.size(), e.splat(0, lanes));
+    forColumnBlocks(keyBlock, [&](Value key, int64_t count) {
+      block.columns.clear();
+      for (int64_t at = 0; at < count; at += lanes)
+        block.columns.push_back(
+            {e.add(e.mul(key, paddedHead),
+                   at / kMicroColumns * kMicroColumns * paddedHead +
+                       at % kMicroColumns),
+             Value()});
+      Values products(queries.size() * block.columns.size(), e.splat(0, lanes));
       products = emitMicroBlock(e, block, e.integer(core.headSize), products);
       size_t next = 0;
       for (Value query : queries) {
         Value start = e.add(local(query, keyBlock), key);
-        for (size_t j = 0; j < block.bMasks.size(); ++j)
-          e.store(products[next++], scores, e.add(start, int64_t(j) * lanes));
+        for (int64_t at = 0; at < count; at += lanes)
+          e.store(products[next++], scores, e.add(start, at));
       }
     });
   }
@@ -362,47 +385,41 @@ private:
                                                           zero);
   }
 
-  void addValues(const Values &queries, Value key, Value count) {
-    MicroBlock block;
-    block.a = scores;
-    for (Value query : queries)
-      block.aRows.push_back(local(query, keyBlock));
-    block.b = v;
-    block.bStride = operand(core.v).rowStride;
-    Value start = valueStart(key);
-    int64_t whole = core.headSize / kMicroColumns * kMicroColumns;
-    int64_t lanes = e.level().microLanes;
-    block.bMasks.assign(kMicroColumns / lanes, Value());
-    e.loop(e.integer(0), e.integer(whole), kMicroColumns, [&](Value column) {
-      block.bBase = e.add(start, column);
-      addValueBlock(block, queries, column, count);
-    });
-    if (whole == core.headSize)
-      return;
-    block.bBase = e.add(start, whole);
-    block.bMasks.clear();
-    for (int64_t left = core.headSize - whole; left > 0; left -= lanes)
-      block.bMasks.push_back(left < lanes ? e.laneMask(left, lanes) : Value());
-    addValueBlock(block, queries, e.integer(whole), count);
-  }
-
-  void addValueBlock(const MicroBlock &block, const Values &queries,
-                     Value column, Value count) {
+  void addValues(const Values &queries, bool whole, Value key, Value count) {
     int64_t lanes = e.level().microLanes;
     mlir::VectorType type = e.vectorType(e.f32(), lanes);
-    auto index = [&](Value query, size_t group) {
-      return e.add(e.add(local(query, paddedHead), column),
-                   int64_t(group) * lanes);
-    };
-    Values accumulated;
-    for (Value query : queries)
-      for (size_t j = 0; j < block.bMasks.size(); ++j)
-        accumulated.push_back(e.load(sums, index(query, j), type));
-    accumulated = emitMicroBlock(e, block, count, accumulated);
-    size_t next = 0;
-    for (Value query : queries)
-      for (size_t j = 0; j < block.bMasks.size(); ++j)
-        e.store(accumulated[next++], sums, index(query, j));
+    MicroBlock block;
+    block.a = scores;
+    for (auto [i, query] : llvm::enumerate(queries))
+      if (whole)
+        block.rows.push_back(
+            {local(queries[0], keyBlock), int64_t(i) * keyBlock});
+      else
+        block.rows.push_back({local(query, keyBlock)});
+    block.b = v;
+    block.bStride = operand(core.v).rowStride;
+    forColumnBlocks(core.headSize, [&](Value column, int64_t columns) {
+      block.columns.clear();
+      for (int64_t at = 0; at < columns; at += lanes) {
+        int64_t left = columns - at;
+        block.columns.push_back(
+            {e.add(e.add(valueStart(key), column), at),
+             left < lanes ? e.laneMask(left, lanes) : Value()});
+      }
+      auto index = [&](Value query, size_t vector) {
+        return e.add(e.add(local(query, paddedHead), column),
+                     int64_t(vector) * lanes);
+      };
+      Values accumulated;
+      for (Value query : queries)
+        for (size_t j = 0; j < block.columns.size(); ++j)
+          accumulated.push_back(e.load(sums, index(query, j), type));
+      accumulated = emitMicroBlock(e, block, count, accumulated);
+      size_t next = 0;
+      for (Value query : queries)
+        for (size_t j = 0; j < block.columns.size(); ++j)
+          e.store(accumulated[next++], sums, index(query, j));
+    });
   }
 
   Value valueStart(Value key) {
