@@ -252,6 +252,12 @@ void Emitter::storeMasked(Value value, Value pointer, Value index, Value mask) {
       builder.getI32IntegerAttr(element.getIntOrFloatBitWidth() / 8));
 }
 
+void Emitter::prefetch(Value pointer, Value index) {
+  builder.create<LLVM::Prefetch>(
+      where, at(pointer, index, builder.getF32Type()), /*rw=*/0,
+      /*hint=*/2, /*cache=*/1);
+}
+
 void Emitter::fenceLoads() {
   // Among the instructions of one thread: no code.
   builder.create<LLVM::FenceOp>(where, LLVM::AtomicOrdering::seq_cst,

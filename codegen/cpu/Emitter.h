@@ -116,6 +116,8 @@ public:
                    mlir::VectorType type);
   void store(Value value, Value pointer, Value index);
   void storeMasked(Value value, Value pointer, Value index, Value mask);
+  /// Asks for an element's line in the second-level cache.
+  void prefetch(Value pointer, Value index);
   /// Loads after it stay after those before it. LLVM's scheduler would
   /// otherwise start with all loads of a block and spill what it keeps.
   void fenceLoads();

@@ -103,6 +103,10 @@ struct MicroBlock {
   Value b; // pointer
   llvm::SmallVector<MicroColumns> columns;
   int64_t bStride = 0;
+  /// If set, row k touches the element `prefetch + k * prefetchStride` of B for
+  /// the second-level cache.
+  Value prefetch;
+  int64_t prefetchStride = 0;
 };
 Values emitMicroBlock(Emitter &e, const MicroBlock &block, Value depth,
                       Values initial);

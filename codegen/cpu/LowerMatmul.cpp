@@ -21,6 +21,9 @@ Values emitMicroBlock(Emitter &e, const MicroBlock &block, Value depth,
     for (const MicroColumns &vector : block.columns)
       b.push_back(
           e.loadMasked(block.b, e.add(vector.start, row), vector.mask, type));
+    if (block.prefetch)
+      e.prefetch(block.b,
+                 e.add(block.prefetch, e.mul(k, block.prefetchStride)));
     Values next;
     for (auto [i, row] : llvm::enumerate(block.rows)) {
       Value at = e.at(block.a, e.add(row.start, k), e.f32());
@@ -157,6 +160,8 @@ private:
                  at / core.panel * core.panel * core.depth + at % core.panel),
            Value()});
     size_t width = block.columns.size();
+    if (!end)
+      prefetchNext(block, e.sub(blockRows[0], firstRow), panel, count);
     Values sums(blockRows.size() * width, e.splat(0, lanes));
     sums = emitMicroBlock(e, block, e.integer(core.depth), sums);
     for (auto [i, row] : llvm::enumerate(blockRows)) {
@@ -169,6 +174,18 @@ private:
       else
         store();
     }
+  }
+
+  /// While the task's blocks of rows pass over some panels, each fetches its
+  /// share of the next ones: they come from the last-level cache, which one
+  /// block would wait for. Fetching past the end does no harm.
+  void prefetchNext(MicroBlock &block, Value localRow, Value panel,
+                    int64_t count) {
+    int64_t micro = e.level().microRows;
+    int64_t share = std::max<int64_t>(1, count * micro / tile.rows);
+    Value fetched = e.mul(e.divide(localRow, micro), share * core.depth);
+    block.prefetch = e.add(e.add(panel, count * core.depth), fetched);
+    block.prefetchStride = share;
   }
 
   void storeRow(llvm::ArrayRef<Value> sums, Value row, Value column,
