@@ -6,18 +6,20 @@
 #include "ir/reference/Tensor.h"
 #include "runtime/program/Program.h"
 
-#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace betz {
 
 struct CompileOptions {
-  /// "cpu", "cuda:sm_90a", "cuda:sm_80"; each gives one TargetVariant.
-  std::vector<std::string> targets = {"cpu"};
+  /// "cpu", "cuda:sm_90a", "cuda:sm_80"; each gives one TargetVariant. Empty:
+  /// what the module was lowered for, "cpu" for one that was not lowered yet.
+  std::vector<std::string> targets;
   /// How CUDA targets keep weights and what kernels hand on, F32 or BF16; sums
-  /// are f32 either way. The CPU keeps f32.
-  DType precision = DType::BF16;
+  /// are f32 either way. The CPU keeps f32. Empty: what the module was lowered
+  /// with, else BF16.
+  std::optional<DType> precision;
   /// Windows of each shape bucket, ascending.
   std::vector<int64_t> batches = {1, 8, 32};
   /// Rows of a ragged dimension for each window.
@@ -29,14 +31,14 @@ struct CompileOptions {
 /// Checks targets and bucket sizes; the error says what is allowed.
 Status checkCompileOptions(const CompileOptions &options);
 
-/// Lowers `module` (of any phase) to `phase` in place, for the first target.
+/// Lowers `module` (of any phase) to `phase` in place, for the one target of
+/// `options`.
 Status lowerModule(mlir::ModuleOp module, ir::Phase phase,
                    const CompileOptions &options);
 
-/// Compiles a module of any phase; lowers it in place to the program phase of
-/// the first target.
-/// `weights` holds every `betz.weight`. The same module, weights and options
-/// give the same program, byte for byte.
+/// Compiles a module of any phase, which stays as it is; each kind of target
+/// lowers a clone. `weights` holds every `betz.weight`. The same module,
+/// weights and options give the same program, byte for byte.
 Result<std::shared_ptr<const Program>>
 compileModule(mlir::ModuleOp module, const reference::TensorMap &weights,
               const CompileOptions &options);

@@ -134,6 +134,9 @@ private:
     for (mlir::Operation &op : body.without_terminator()) {
       if (op.getNumResults() != 1)
         return invalidArgument("an op with several results in a kernel");
+      // What follows would have to read the rounded value.
+      if (current && current.getDefiningOp<CastOp>())
+        return unsupported(&op);
       BETZ_RETURN_IF_ERROR(current ? addStep(&op, current) : addFirst(&op));
       current = op.getResult(0);
     }
@@ -171,7 +174,7 @@ private:
   Status addStep(mlir::Operation *op, Value current) {
     if (llvm::isa<MatmulOp>(op))
       return addCore(op, current);
-    // Values are f32 inside a kernel; the result's type says how it is stored.
+    // Values are f32 inside a kernel; its result's type says how it is stored.
     if (auto cast = llvm::dyn_cast<CastOp>(op); cast && cast.getX() == current)
       return Status::ok();
     auto *gather = std::get_if<GatherCore>(&result.spec.core);

@@ -5,9 +5,9 @@
 #include "codegen/cpu/LowerKernel.h"
 #include "codegen/cuda/CudaCode.h"
 #include "passes/MemoryPlan.h"
+#include "runtime/base/BFloat16.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <fmt/format.h>
 #include <set>
@@ -19,23 +19,17 @@ using mlir::Value;
 
 namespace {
 
-/// To nearest even; a NaN stays one.
-uint16_t toBf16Bits(double value) {
-  const uint32_t bits = std::bit_cast<uint32_t>(float(value));
-  if (value != value)
-    return uint16_t(bits >> 16 | 0x40);
-  return uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
 /// Turns the lowered modules of a model into a Program.
 class ProgramBuilder {
 public:
-  explicit ProgramBuilder(const CompileOptions &options)
-      : options(options), program(std::make_shared<Program>()) {}
+  ProgramBuilder(DType precision, const CompileOptions &options)
+      : precision(precision), options(options),
+        program(std::make_shared<Program>()) {}
 
   Result<std::shared_ptr<const Program>>
-  build(std::span<const LoweredModule> modules) {
-    for (const std::string &target : options.targets)
+  build(std::span<const LoweredModule> modules,
+        std::span<const std::string> targets) {
+    for (const std::string &target : targets)
       for (const LoweredModule &lowered : modules)
         if (llvm::is_contained(lowered.targets, target)) {
           BETZ_RETURN_IF_ERROR(enter(lowered));
@@ -49,7 +43,7 @@ private:
   /// says the same.
   Status enter(const LoweredModule &lowered) {
     current = &lowered;
-    module = lowered.module;
+    module = lowered.module.get();
     main = getMain(module);
     references.clear();
     derivedNames.clear();
@@ -219,6 +213,7 @@ private:
   Status addTarget(const std::string &name) {
     TargetVariant target;
     target.target = name;
+    setTarget(module, name, precision);
     target.irText = printModule(module);
     BETZ_RETURN_IF_ERROR(addDerived(target));
     addEmptyPlans(target);
@@ -226,8 +221,8 @@ private:
     const cuda::Architecture *cuda = cuda::findArchitecture(name);
     for (KernelOp kernel : main.getOps<KernelOp>()) {
       BETZ_ASSIGN_OR_RETURN(LoweredKernel lowered, lowerToSpec(kernel));
-      if (!cuda)
-        BETZ_RETURN_IF_ERROR(checkPanels(kernel, lowered.spec));
+      BETZ_RETURN_IF_ERROR(
+          checkPanels(kernel, lowered.spec, cuda ? 0 : cpu::kMicroColumns));
       for (size_t bucket = 0; bucket < target.plans.size(); ++bucket) {
         KernelSpec spec = lowered.spec;
         LaunchPlan &plan = target.plans[bucket];
@@ -274,14 +269,20 @@ private:
     return known->second;
   }
 
-  static Status checkPanels(KernelOp kernel, const KernelSpec &spec) {
+  static Status checkPanels(KernelOp kernel, const KernelSpec &spec,
+                            int64_t panel) {
     const auto *core = std::get_if<MatmulCore>(&spec.core);
-    if (!core || core->panel == cpu::kMicroColumns)
+    if (!core || core->panel == panel)
       return Status::ok();
+    if (panel == 0)
+      return invalidArgument(
+          fmt::format("kernel \"{}\": its weight is packed in panels, as for "
+                      "the CPU",
+                      kernel.getName().str()));
     return invalidArgument(
         fmt::format("kernel \"{}\": its weight is not packed in panels of {} "
                     "columns",
-                    kernel.getName().str(), cpu::kMicroColumns));
+                    kernel.getName().str(), panel));
   }
 
   Status addCpuCode(TargetVariant &target,
@@ -352,7 +353,7 @@ private:
       bytes.resize(start + values.real.size() * 2);
       auto *at = reinterpret_cast<uint16_t *>(bytes.data() + start);
       for (double value : values.real)
-        *at++ = toBf16Bits(value);
+        *at++ = toBFloat16(value);
       return Status::ok();
     }
     if (dtype != DType::F32)
@@ -392,6 +393,7 @@ private:
     return {BufferKind::Arena, 0, row[result.getResultNumber()]};
   }
 
+  const DType precision;
   const CompileOptions &options;
   std::shared_ptr<Program> program;
   /// Modules and the first target of each.
@@ -410,8 +412,9 @@ private:
 
 Result<std::shared_ptr<const Program>>
 buildProgram(std::span<const LoweredModule> modules,
+             std::span<const std::string> targets, DType precision,
              const CompileOptions &options) {
-  return ProgramBuilder(options).build(modules);
+  return ProgramBuilder(precision, options).build(modules, targets);
 }
 
 } // namespace betz

@@ -24,7 +24,8 @@ def Betz_Dialect : Dialect {
     are symbols; the IR never holds their values.
 
     The module attribute `betz.phase` says how far it is lowered: `"model"`,
-    `"kernels"` or `"program"`. `betz.section` on an op names the part of the
+    `"kernels"` or `"program"`; `betz.target` and `betz.precision` for what, if
+    that is not the CPU. `betz.section` on an op names the part of the
     model that it came from.
   }];
   let useDefaultAttributePrinterParser = 1;

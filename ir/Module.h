@@ -16,7 +16,10 @@ inline constexpr llvm::StringLiteral kPhaseAttr = "betz.phase";
 inline constexpr llvm::StringLiteral kSymbolsAttr = "betz.symbols";
 inline constexpr llvm::StringLiteral kBucketsAttr = "betz.buckets";
 inline constexpr llvm::StringLiteral kMetadataAttr = "betz.metadata";
+/// What a module was lowered for and in which precision; absent on modules
+/// that were not lowered, or for the CPU.
 inline constexpr llvm::StringLiteral kTargetAttr = "betz.target";
+inline constexpr llvm::StringLiteral kPrecisionAttr = "betz.precision";
 inline constexpr llvm::StringLiteral kSectionAttr = "betz.section";
 inline constexpr llvm::StringLiteral kWeightAttr = "betz.weight";
 /// How a weight starts when none is given: normal, uniform, ones or zeros.

@@ -90,7 +90,8 @@ struct FusePass : impl::FusePassBase<FusePass> {
           group.push_back(norm);
     group.push_back(lead);
     Operation *last = lead;
-    while (last->getResult(0).hasOneUse() && !llvm::isa<NormScaleOp>(last)) {
+    while (last->getResult(0).hasOneUse() &&
+           !llvm::isa<NormScaleOp, CastOp>(last)) {
       Operation *user = *last->user_begin();
       if (grouped.count(user) || !(isEpilogueOf(user, last->getResult(0)) ||
                                    isReductionOf(user, last)))

@@ -7,13 +7,14 @@ namespace betz::passes {
 #include "passes/Passes.h.inc"
 
 using namespace ir;
+using mlir::Operation;
+using mlir::OpOperand;
 using mlir::Value;
 
 namespace {
 
-bool isWide(Value value) {
-  auto type = llvm::dyn_cast<Tensor>(value.getType());
-  return type && type.getElementType().isF32();
+mlir::Type elementOf(Value value) {
+  return llvm::cast<Tensor>(value.getType()).getElementType();
 }
 
 Tensor withElement(Value value, mlir::Type element) {
@@ -21,63 +22,99 @@ Tensor withElement(Value value, mlir::Type element) {
   return Tensor::get(type.getShape(), element, type.getEncoding());
 }
 
+/// Whether `use` reads factors of rows, which may be f32 beside bf16 rows.
+bool isFactor(OpOperand &use) {
+  auto scale = llvm::dyn_cast<ScaleRowsOp>(use.getOwner());
+  return scale && use.getOperandNumber() == 1 && scale.getX() != use.get();
+}
+
+Value castTo(mlir::OpBuilder builder, Value value, mlir::Type element) {
+  auto cast = builder.create<CastOp>(value.getLoc(),
+                                     withElement(value, element), value);
+  if (Operation *definition = value.getDefiningOp())
+    if (mlir::Attribute section = definition->getAttr(kSectionAttr))
+      cast->setAttr(kSectionAttr, section);
+  return cast;
+}
+
 struct NarrowPass : impl::NarrowPassBase<NarrowPass> {
   void runOnOperation() override {
-    mlir::func::FuncOp main = getMain(getOperation());
     narrow = mlir::BFloat16Type::get(&getContext());
+    wide = mlir::Float32Type::get(&getContext());
+    mlir::func::FuncOp main = getMain(getOperation());
+    mlir::Block &body = main.getBody().front();
+    dropCasts(body);
+
     DerivedValues derived(getOperation());
-    for (mlir::Operation &op : main.getBody().front()) {
-      if (auto end = llvm::dyn_cast<mlir::func::ReturnOp>(op)) {
-        widenResults(end);
-        continue;
-      }
-      for (mlir::OpOperand &operand : op.getOpOperands())
-        if (derived.contains(operand.get()) && isWide(operand.get()) &&
-            !isFactor(operand))
-          operand.set(narrowed(derived, derived.inPrepare(operand.get())));
+    for (mlir::BlockArgument argument : main.getArguments())
+      if (elementOf(argument) == wide)
+        narrowUses(argument, derived);
+    for (Operation &op : body.without_terminator())
       for (Value result : op.getResults())
-        if (isWide(result) && !llvm::isa<NormScaleOp>(op))
+        if (elementOf(result) == wide && !staysWide(result))
           result.setType(withElement(result, narrow));
-    }
+    for (auto [operand, type] : llvm::zip_equal(
+             body.getTerminator()->getOpOperands(), main.getResultTypes()))
+      if (operand.get().getType() != type)
+        widenReturned(operand);
     derived.finish();
   }
 
-  static bool isFactor(mlir::OpOperand &operand) {
-    auto scale = llvm::dyn_cast<ScaleRowsOp>(operand.getOwner());
-    return scale && operand.getOperandNumber() == 1;
-  }
-
-  Value narrowed(DerivedValues &derived, Value wide) {
-    Value &cast = casts[wide];
-    if (!cast) {
-      auto op = derived.atEndOfPrepare().create<CastOp>(
-          wide.getLoc(), withElement(wide, narrow), wide);
-      if (mlir::Operation *definition = wide.getDefiningOp())
-        if (mlir::Attribute section = definition->getAttr(kSectionAttr))
-          op->setAttr(kSectionAttr, section);
-      cast = op;
+  /// Casts in `@main` are made anew: those that are there are of a module that
+  /// was narrowed before.
+  static void dropCasts(mlir::Block &body) {
+    for (CastOp cast : llvm::make_early_inc_range(body.getOps<CastOp>())) {
+      cast.getResult().replaceAllUsesWith(cast.getX());
+      cast.erase();
     }
-    return cast;
+    // A view of a cast now views what was cast.
+    for (Operation &op : body)
+      if (llvm::isa<SliceOp, ReshapeOp>(op))
+        op.getResult(0).setType(
+            withElement(op.getResult(0), elementOf(op.getOperand(0))));
   }
 
-  void widenResults(mlir::func::ReturnOp end) {
-    mlir::OpBuilder builder(end);
-    for (mlir::OpOperand &operand : end->getOpOperands()) {
-      Value value = operand.get();
-      auto type = llvm::dyn_cast<Tensor>(value.getType());
-      if (!type || !type.getElementType().isBF16())
+  /// Narrows what `@main` reads of an argument: derived values in `@prepare`,
+  /// inputs where the step begins.
+  void narrowUses(mlir::BlockArgument argument, DerivedValues &derived) {
+    Value narrowed;
+    for (OpOperand &use : llvm::make_early_inc_range(argument.getUses())) {
+      if (isFactor(use) || llvm::isa<mlir::func::ReturnOp>(use.getOwner()))
         continue;
-      auto op = builder.create<CastOp>(
-          value.getLoc(), withElement(value, builder.getF32Type()), value);
-      if (mlir::Operation *definition = value.getDefiningOp())
-        if (mlir::Attribute section = definition->getAttr(kSectionAttr))
-          op->setAttr(kSectionAttr, section);
-      operand.set(op);
+      if (!narrowed)
+        narrowed =
+            derived.contains(argument)
+                ? castTo(derived.atEndOfPrepare(), derived.inPrepare(argument),
+                         narrow)
+                : castTo(mlir::OpBuilder::atBlockBegin(argument.getOwner()),
+                         argument, narrow);
+      use.set(narrowed);
     }
   }
 
-  mlir::Type narrow;
-  llvm::DenseMap<Value, Value> casts;
+  /// Factors of rows are few, and every product of a row depends on one.
+  bool staysWide(Value value) {
+    return value.getDefiningOp<NormScaleOp>() &&
+           llvm::all_of(value.getUses(), [](OpOperand &use) {
+             return isFactor(use) ||
+                    llvm::isa<mlir::func::ReturnOp>(use.getOwner());
+           });
+  }
+
+  /// Before a view that only the return reads, so that the cast can join the
+  /// kernel that computes the value.
+  void widenReturned(OpOperand &operand) {
+    OpOperand *last = &operand;
+    while (auto view = last->get().getDefiningOp<ReshapeOp>()) {
+      if (!view->hasOneUse())
+        break;
+      view.getResult().setType(withElement(view.getResult(), wide));
+      last = &view->getOpOperand(0);
+    }
+    last->set(castTo(mlir::OpBuilder(last->getOwner()), last->get(), wide));
+  }
+
+  mlir::Type narrow, wide;
 };
 
 } // namespace

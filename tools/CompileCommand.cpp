@@ -205,10 +205,12 @@ void addCompileCommand(CommandLine &line) {
                       "instead of a program, to -o or standard output");
   command->add_option("--dump-dir", options->dumpFolder,
                       "Write IR after every pass, and each kernel's spec, "
-                      "source, LLVM IR and assembly, to a new folder");
+                      "source, LLVM IR or PTX, and assembly, to a new folder");
   command->footer(
       "Examples:\n"
       "  betz compile frontend/models/cortex-s.toml --target cpu -o s.betz\n"
+      "  betz compile frontend/models/cortex-s.toml"
+      " --target cuda:sm_90a,cuda:sm_80,cpu -o s.betz\n"
       "  betz compile --weights decoder.safetensors --batch 1,8 -o d.betz\n"
       "  betz compile frontend/models/demo.toml --dump-dir dump -o demo.betz");
 }

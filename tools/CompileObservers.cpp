@@ -29,6 +29,9 @@ std::string describeChoice(const KernelSpecEntry &entry,
                                  entry.code, familyName(spec), spec.tile.rows);
   if (spec.tile.columns)
     text += fmt::format(" x {} columns", spec.tile.columns);
+  if (spec.tile.depth)
+    text += fmt::format(", {} stages of depth {}", spec.tile.stages,
+                        spec.tile.depth);
   if (spec.plan.depthChunk)
     text += fmt::format(", depth chunk {}", spec.plan.depthChunk);
   if (spec.plan.statisticLanes)
@@ -85,7 +88,9 @@ Result<DumpFolder> DumpFolder::create(std::filesystem::path folder) {
 }
 
 void DumpFolder::onInput(std::string_view, const LazyText &ir) {
-  write("00-input.mlir", ir());
+  if (passNumber > 0)
+    ++passNumber; // another kind of target starts over
+  write(fmt::format("{:02}-input.mlir", passNumber), ir());
 }
 
 void DumpFolder::onPass(std::string_view pass, std::string_view, bool failed,
@@ -111,9 +116,7 @@ void DumpFolder::onKernel(const KernelSpecEntry &entry,
 
 void DumpFolder::onCode(std::string_view code, std::string_view isa,
                         CodeForm form, const LazyText &text) {
-  std::string_view extension = form == CodeForm::Source ? "mlir"
-                               : form == CodeForm::Llvm ? "ll"
-                                                        : "s";
+  const std::string_view extension = extensionOf(form);
   std::string contents = text();
   write(kernelFolder(code) / fmt::format("kernel.{}.{}", isa, extension),
         contents);
@@ -185,15 +188,19 @@ void DebugPrinter::onKernel(const KernelSpecEntry &entry,
 }
 
 bool DebugPrinter::wants(CodeForm form) const {
-  return (form == CodeForm::Source && level >= 3) ||
-         (form == CodeForm::Assembly && level >= 5);
+  if (form == CodeForm::Source || form == CodeForm::Cuda)
+    return level >= 3;
+  return form != CodeForm::Llvm && level >= 5;
 }
 
 void DebugPrinter::onCode(std::string_view code, std::string_view isa,
                           CodeForm form, const LazyText &text) {
   printDebug(fmt::format("{} of {} for {}",
-                         form == CodeForm::Source ? "source" : "assembly", code,
-                         isa),
+                         form == CodeForm::Source || form == CodeForm::Cuda
+                             ? "source"
+                         : form == CodeForm::Ptx ? "PTX"
+                                                 : "assembly",
+                         code, isa),
              text);
 }
 

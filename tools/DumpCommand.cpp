@@ -30,6 +30,25 @@ struct Options {
   std::filesystem::path json;
 };
 
+/// The part of a program that --target asks for, the first without it.
+Result<const TargetVariant *> chooseVariant(const Program &program,
+                                            const CompileOptions &options) {
+  std::vector<std::string> names;
+  for (const TargetVariant &target : program.targets)
+    names.push_back(target.target);
+  if (names.empty())
+    return invalidArgument("the program has no target, and so no IR");
+  if (options.targets.empty())
+    return &program.targets.front();
+  if (options.targets.size() == 1)
+    if (const TargetVariant *found =
+            program.findTarget(options.targets.front()))
+      return found;
+  return invalidArgument(
+      fmt::format("--target {}: name one of the program's: {}",
+                  fmt::join(options.targets, ","), fmt::join(names, ", ")));
+}
+
 /// The module in the asked phase: lowered from a model, or raised from a
 /// program's own IR.
 Result<LoadedModel> loadAtPhase(const Options &options, Phase phase) {
@@ -40,13 +59,13 @@ Result<LoadedModel> loadAtPhase(const Options &options, Phase phase) {
   }
   BETZ_ASSIGN_OR_RETURN(std::shared_ptr<const Program> program,
                         readProgram(options.model.model));
-  if (program->targets.empty())
-    return invalidArgument("the program has no target, and so no IR");
+  BETZ_ASSIGN_OR_RETURN(const TargetVariant *variant,
+                        chooseVariant(*program, options.compile));
   LoadedModel model;
   model.context = makeContext();
-  BETZ_ASSIGN_OR_RETURN(
-      model.module, parseModule(*model.context, program->targets.front().irText,
-                                options.model.model.string()));
+  BETZ_ASSIGN_OR_RETURN(model.module,
+                        parseModule(*model.context, variant->irText,
+                                    options.model.model.string()));
   BETZ_RETURN_IF_ERROR(passes::verifyPhase(*model.module));
   passes::raiseTo(phase, *model.module);
   return model;
@@ -193,6 +212,7 @@ void addDumpCommand(CommandLine &line) {
       "for byte.\n"
       "Examples:\n"
       "  betz dump frontend/models/demo.toml --phase kernels\n"
+      "  betz dump m.betz --target cuda:sm_90a --phase kernels\n"
       "  betz dump m.betz --phase program --format dot | dot -Tsvg > m.svg");
 }
 

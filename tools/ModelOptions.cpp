@@ -20,14 +20,18 @@ void addModelOptions(CLI::App &command, ModelRequest &request) {
 void addTargetOptions(CLI::App &command, CompileOptions &options) {
   command
       .add_option("--target", options.targets,
-                  "Devices to compile for: cpu, cuda:sm_90a, cuda:sm_80")
+                  "Devices to compile for: cpu (default), cuda:sm_90a, "
+                  "cuda:sm_80")
       ->delimiter(',');
   command
-      .add_option("--precision", options.precision,
-                  "What CUDA targets keep weights and activations as; the CPU "
-                  "keeps f32")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, DType>{
-          {"f32", DType::F32}, {"bf16", DType::BF16}}));
+      .add_option_function<std::string>(
+          "--precision",
+          [&options](const std::string &name) {
+            options.precision = parseDType(name);
+          },
+          "What CUDA targets keep weights and activations as: bf16 (default) "
+          "or f32; sums are f32. The CPU is always f32")
+      ->check(CLI::IsMember({"bf16", "f32"}));
   command
       .add_option("--batch", options.batches,
                   "Largest number of windows of each shape bucket")

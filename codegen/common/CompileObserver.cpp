@@ -4,6 +4,11 @@
 
 namespace betz {
 
+std::string_view extensionOf(CodeForm form) {
+  constexpr std::string_view kExtensions[] = {"mlir", "ll", "s", "cu", "ptx"};
+  return kExtensions[size_t(form)];
+}
+
 void ObserverList::onInput(std::string_view phase, const LazyText &ir) {
   for (CompileObserver *observer : observers)
     observer->onInput(phase, ir);

@@ -22,10 +22,15 @@ using LazyText = std::function<std::string()>;
 
 /// The texts of one function on its way to machine code.
 enum class CodeForm : uint8_t {
-  Source,  // as the code generator wrote it: MLIR's scf, arith and llvm
-  Llvm,    // optimised LLVM IR
-  Assembly // as it is linked
+  Source,   // as the CPU's code generator wrote it: MLIR's scf, arith and llvm
+  Llvm,     // optimised LLVM IR
+  Assembly, // as it is linked
+  Cuda,     // CUDA C++ as NVRTC gets it
+  Ptx       // what NVRTC makes of it
 };
+
+/// What a file with that form is called after the dot.
+std::string_view extensionOf(CodeForm form);
 
 /// Told of each step of a compile, in order, on the thread that compiles. The
 /// compile does not depend on it: observed or not, the program is the same.

@@ -86,6 +86,23 @@ std::vector<std::string> instructionSets(const Architecture &architecture) {
                         : std::vector<std::string>{isa};
 }
 
+/// Made for the observer alone: an architecture's cubin comes without PTX.
+Status showPtx(const std::map<std::string, std::string> &sources,
+               const std::string &isa, const Nvrtc &nvrtc,
+               const KernelCache &cache, CompileObserver &observer) {
+  const std::string virtualIsa = "compute_" + isa.substr(isa.find('_') + 1);
+  for (const auto &[name, source] : sources) {
+    BETZ_ASSIGN_OR_RETURN(std::vector<std::byte> ptx,
+                          cache.find(name, source, virtualIsa, [&] {
+                            return nvrtc.compile(name, source, virtualIsa);
+                          }));
+    observer.onCode(name, isa, CodeForm::Ptx, [&] {
+      return std::string(reinterpret_cast<const char *>(ptx.data()));
+    });
+  }
+  return Status::ok();
+}
+
 } // namespace
 
 std::span<const Architecture> architectures() { return kArchitectures; }
@@ -137,8 +154,8 @@ buildExecutables(const std::map<std::string, KernelSpec> &specs,
       observer.onKernelError(name, architecture.isa, source.status());
       return std::move(source).status().withContext("kernel " + name);
     }
-    if (observer.wants(CodeForm::Source))
-      observer.onCode(name, architecture.isa, CodeForm::Source,
+    if (observer.wants(CodeForm::Cuda))
+      observer.onCode(name, architecture.isa, CodeForm::Cuda,
                       [&] { return source.value(); });
     sources.emplace(name, std::move(source).value());
   }
@@ -147,7 +164,11 @@ buildExecutables(const std::map<std::string, KernelSpec> &specs,
   for (const std::string &isa : isas)
     for (const auto &[name, source] : sources)
       jobs.push_back({&name, &source, isa});
-  compileAll(jobs, *nvrtc, KernelCache(nvrtc->version()));
+  const KernelCache cache(nvrtc->version());
+  compileAll(jobs, *nvrtc, cache);
+  if (observer.wants(CodeForm::Ptx))
+    BETZ_RETURN_IF_ERROR(
+        showPtx(sources, architecture.isa, *nvrtc, cache, observer));
 
   std::vector<std::pair<std::string, std::vector<std::byte>>> executables;
   for (const std::string &isa : isas) {

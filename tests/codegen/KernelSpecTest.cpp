@@ -36,7 +36,7 @@ public:
           {kind, describe(kind).operands == 2 ? operand() : -1});
     }
     spec.plan = {number(0, 999), number(0, 16), number(0, 64)};
-    spec.tile = {number(1, 512), number(1, 512)};
+    spec.tile = {number(1, 512), number(1, 512), number(0, 128), number(0, 8)};
     return spec;
   }
 

@@ -272,9 +272,8 @@ TEST(CompileOptions, AreChecked) {
   };
   EXPECT_EQ(message([](CompileOptions &) {}), "");
   EXPECT_EQ(message([](CompileOptions &o) { o.targets = {"tpu"}; }),
-            "unknown target \"tpu\"; this build compiles for: cpu");
-  EXPECT_EQ(message([](CompileOptions &o) { o.targets = {}; }),
-            "no target; this build compiles for: cpu");
+            "unknown target \"tpu\"; this build compiles for: cpu, "
+            "cuda:sm_90a, cuda:sm_80");
   EXPECT_EQ(message([](CompileOptions &o) { o.targets = {"cpu", "cpu"}; }),
             "a target is named twice");
   EXPECT_EQ(message([](CompileOptions &o) { o.batches = {0, 1}; }),
@@ -282,7 +281,115 @@ TEST(CompileOptions, AreChecked) {
   EXPECT_EQ(message([](CompileOptions &o) { o.batches = {1, 8, 8}; }),
             "batches must ascend, for example 1,8,32");
   for (int64_t events : {int64_t(0), int64_t(1) << 30, INT64_MAX})
-    EXPECT_FALSE(checkCompileOptions({{"cpu"}, {1, 8}, events}).isOk());
+    EXPECT_FALSE(checkCompileOptions({{"cpu"}, {}, {1, 8}, events}).isOk());
+}
+
+/// A model of one elementwise op, with `attributes` on its module.
+std::string smallModel(const std::string &attributes) {
+  return "!x = tensor<?x8xf32, #betz.rows<\"batch\">>\n"
+         "module attributes {betz.phase = \"model\", betz.symbols = "
+         "[\"batch\"]" +
+         attributes + R"(} {
+  func.func @prepare() {
+    return
+  }
+  func.func @main(%x: !x {betz.input = "x"}) -> (!x {betz.output = "y"}) {
+    %y = betz.gelu %x : (!x) -> !x
+    return %y : !x
+  }
+})";
+}
+
+TEST(CompileOptions, AgreeWithTheModule) {
+  struct Case {
+    const char *attributes;
+    ir::Phase phase;
+    std::vector<std::string> targets;
+    std::optional<DType> precision;
+    const char *message;
+  };
+  const char *forCuda =
+      ", betz.target = \"cuda:sm_80\", betz.precision = \"f32\"";
+  const Case cases[] = {
+      {"", ir::Phase::Model, {}, {}, ""},
+      {"", ir::Phase::Model, {"cuda:sm_80"}, {}, ""},
+      {"", ir::Phase::Model, {"cpu"}, DType::F32, ""},
+      {"",
+       ir::Phase::Model,
+       {},
+       DType::BF16,
+       "precision bf16 needs a cuda target; the CPU computes in f32"},
+      {"",
+       ir::Phase::Model,
+       {"cpu", "cuda:sm_80"},
+       {},
+       "a module is lowered for one target, not for cpu, cuda:sm_80; name one"},
+      {"",
+       ir::Phase::Program,
+       {"cuda:sm_80"},
+       {},
+       "the module is lowered for cpu, not for cuda:sm_80; start from the "
+       "model"},
+      {forCuda, ir::Phase::Model, {}, {}, ""},
+      {forCuda, ir::Phase::Model, {"cuda:sm_90a"}, DType::F32, ""},
+      {forCuda,
+       ir::Phase::Model,
+       {"cpu"},
+       {},
+       "the module is lowered for cuda:sm_80, not for cpu; start from the "
+       "model"},
+      {forCuda,
+       ir::Phase::Model,
+       {},
+       DType::BF16,
+       "the module is lowered in f32, not in bf16; start from the model"},
+      {", betz.target = 1",
+       ir::Phase::Model,
+       {},
+       {},
+       "betz.target must be a name"},
+      {", betz.target = \"tpu\"",
+       ir::Phase::Model,
+       {},
+       {},
+       "betz.target: unknown target \"tpu\"; this build compiles for: cpu, "
+       "cuda:sm_90a, cuda:sm_80"},
+      {", betz.precision = \"i32\"",
+       ir::Phase::Model,
+       {},
+       {},
+       "betz.precision must be \"f32\" or \"bf16\""},
+  };
+  for (const Case &one : cases) {
+    auto context = ir::makeContext();
+    auto module = ir::parseModule(*context, smallModel(one.attributes), "test");
+    ASSERT_TRUE(module.isOk()) << module.status().message();
+    if (one.phase != ir::Phase::Model) {
+      Status lowered = lowerModule(**module, one.phase, CompileOptions());
+      ASSERT_TRUE(lowered.isOk()) << lowered.message();
+    }
+    CompileOptions options;
+    options.targets = one.targets;
+    options.precision = one.precision;
+    EXPECT_EQ(lowerModule(**module, ir::Phase::Program, options).message(),
+              one.message);
+  }
+}
+
+/// A later phase says what it was lowered for, and is compiled for that.
+TEST(CompileOptions, ComeFromTheModule) {
+  auto context = ir::makeContext();
+  auto module = ir::parseModule(*context, smallModel(""), "test");
+  ASSERT_TRUE(module.isOk()) << module.status().message();
+  CompileOptions options;
+  options.targets = {"cuda:sm_80"};
+  options.precision = DType::BF16;
+  ASSERT_TRUE(lowerModule(**module, ir::Phase::Kernels, options).isOk());
+  ASSERT_TRUE(
+      lowerModule(**module, ir::Phase::Program, CompileOptions()).isOk());
+  std::string text = ir::printModule(**module);
+  EXPECT_NE(text.find("betz.target = \"cuda:sm_80\""), std::string::npos);
+  EXPECT_NE(text.find("betz.precision = \"bf16\""), std::string::npos);
 }
 
 } // namespace

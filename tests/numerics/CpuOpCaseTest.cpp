@@ -28,6 +28,10 @@ uint64_t freshSeed() {
 const std::map<std::string, std::string> kRefused = {
     // An output is dense memory; a slice of a row is not.
     {"slice_output", "output \"out0\" is a slice of a larger tensor"},
+    // The CPU computes in f32.
+    {"cast", "the CPU generates no code for elements of type bf16"},
+    {"cast_nonfinite", "the CPU generates no code for elements of type bf16"},
+    {"cast_nothing", "the CPU generates no code for elements of type bf16"},
 };
 
 CompileOptions smallBuckets() {

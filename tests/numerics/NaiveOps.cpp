@@ -384,6 +384,7 @@ Array naiveOp(mlir::Operation *op, const Lookup &get) {
       })
       .Case([&](ir::GeluOp o) { return naiveGelu(o, get); })
       .Case([&](ir::SiluOp o) { return naiveSilu(o, get); })
+      .Case([&](ir::CastOp o) { return get(o.getX()); })
       .Case([&](ir::SliceOp o) { return naiveSlice(o, get); })
       .Case([&](ir::ReshapeOp o) { return naiveReshape(o, get); });
 }

@@ -39,6 +39,16 @@ Result<reference::TensorMap> interpret(mlir::ModuleOp module,
   return reference::runMain(module, derived, opCase.inputs);
 }
 
+/// What passes are told of the CPU, and of a GPU in f32 and bf16.
+std::vector<passes::PipelineOptions> everyLowering() {
+  passes::PipelineOptions cpu, gpu;
+  gpu.panel = 0;
+  gpu.normsApart = true;
+  passes::PipelineOptions narrow = gpu;
+  narrow.narrow = true;
+  return {cpu, gpu, narrow};
+}
+
 class OpCaseTest : public testing::TestWithParam<OpCase> {
 protected:
   void SetUp() override {
@@ -52,17 +62,19 @@ protected:
   void expectSameAfter(ir::Phase phase) {
     auto before = interpret(*module, GetParam());
     ASSERT_TRUE(before.isOk()) << before.status().message();
-    passes::PipelineOptions options;
     size_t symbols =
         (*module)->getAttrOfType<mlir::ArrayAttr>(ir::kSymbolsAttr).size();
-    options.buckets = {std::vector<int64_t>(symbols, 1024)};
-    Status lowered = passes::lowerTo(phase, *module, options);
-    ASSERT_TRUE(lowered.isOk()) << lowered.message();
-    auto after = interpret(*module, GetParam());
-    ASSERT_TRUE(after.isOk()) << after.status().message();
-    EXPECT_EQ(compareTensors(*before, *after, kPassTolerance), "")
-        << "seed " << freshSeed() << "\n"
-        << ir::printModule(*module);
+    for (passes::PipelineOptions options : everyLowering()) {
+      options.buckets = {std::vector<int64_t>(symbols, 1024)};
+      mlir::OwningOpRef<mlir::ModuleOp> lowering = module->clone();
+      Status lowered = passes::lowerTo(phase, *lowering, options);
+      ASSERT_TRUE(lowered.isOk()) << lowered.message();
+      auto after = interpret(*lowering, GetParam());
+      ASSERT_TRUE(after.isOk()) << after.status().message();
+      EXPECT_EQ(compareTensors(*before, *after, kPassTolerance), "")
+          << "seed " << freshSeed() << "\n"
+          << ir::printModule(*lowering);
+    }
   }
 
   std::unique_ptr<mlir::MLIRContext> context = ir::makeContext();

@@ -393,6 +393,16 @@ OpCase geluCase(CaseBuilder &b, int64_t rows, Fill fill) {
   return b.finish({b.op("gelu %x", {x}, type)});
 }
 
+/// To bf16 and back, where only the cast itself is bf16.
+OpCase castCase(CaseBuilder &b, int64_t rows, Fill fill) {
+  std::string type = floats({"events", rows}, {37});
+  std::string narrow = type;
+  narrow.replace(narrow.find("xf32"), 4, "xbf16");
+  Value x = b.input("x", {"events", rows}, {37}, fill);
+  Value y = b.op("cast %x", {x}, narrow);
+  return b.finish({b.op("cast " + y.name, {y}, type)});
+}
+
 OpCase siluCase(CaseBuilder &b, int64_t rows, Fill fill) {
   std::string type = floats({"events", rows}, {37});
   Value x = b.input("x", {"events", rows}, {37}, fill);

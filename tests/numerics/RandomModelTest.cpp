@@ -68,6 +68,18 @@ TEST_P(RandomModelTest, EveryPhaseAndTheCpuAgree) {
   CompileOptions options;
   options.batches = {2, 8};
   options.maxEvents = 256;
+  for (DType precision : {DType::F32, DType::BF16}) {
+    CompileOptions gpu = options;
+    gpu.targets = {"cuda:sm_90a"};
+    gpu.precision = precision;
+    mlir::OwningOpRef<mlir::ModuleOp> lowering = (*module)->clone();
+    Status lowered = lowerModule(*lowering, ir::Phase::Program, gpu);
+    ASSERT_TRUE(lowered.isOk()) << lowered.message();
+    auto outputs = interpret(*lowering, weights, batch);
+    ASSERT_TRUE(outputs.isOk()) << outputs.status().message();
+    EXPECT_EQ(compareTensors(*expected, *outputs, kPassTolerance), "")
+        << toString(precision);
+  }
   for (ir::Phase phase : {ir::Phase::Kernels, ir::Phase::Program}) {
     Status lowered = lowerModule(**module, phase, options);
     ASSERT_TRUE(lowered.isOk()) << lowered.message();

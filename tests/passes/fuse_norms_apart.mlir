@@ -1,35 +1,47 @@
-// RUN: betz-opt %s -betz-fuse=norms-apart=true | FileCheck %s
+// RUN: betz-opt %s -betz-fuse=norms-apart | FileCheck %s
+// RUN: betz-opt %s -betz-fuse=norms-apart -betz-verify-kernels -o /dev/null
 
-!rows = tensor<?x8xf32, #betz.rows<"batch">>
-!scale = tensor<?x1xf32, #betz.rows<"batch">>
-!w = tensor<8x8xf32>
+!x = tensor<?x8xbf16, #betz.rows<"batch">>
+!s = tensor<?x1xf32, #betz.rows<"batch">>
+!out = tensor<?x8xf32, #betz.rows<"batch">>
+!w = tensor<8x8xbf16>
+!g = tensor<8xbf16>
 
-// A norm and a LayerNorm's factor are kernels of their own; an RMSNorm's factor
-// is measured by its matmul.
+// A norm and a LayerNorm's factor stay row kernels, an RMSNorm's factor does
+// not; a cast joins the kernel whose result it reads and ends it.
 module attributes {betz.phase = "model", betz.symbols = ["batch"]} {
-  func.func @prepare(%g: tensor<8xf32> {betz.weight = "g"},
-                     %w: !w {betz.weight = "w"})
-      -> (tensor<8xf32> {betz.derived = "g"}, !w {betz.derived = "w"}) {
-    return %g, %w : tensor<8xf32>, !w
+  func.func @prepare(%w: tensor<8x8xbf16> {betz.weight = "w"},
+                     %g: tensor<8xbf16> {betz.weight = "g"})
+      -> (!w {betz.derived = "w"}, !g {betz.derived = "g"}) {
+    return %w, %g : !w, !g
   }
   // CHECK-LABEL: func @main
-  // CHECK: betz.kernel row "norm"
-  // CHECK: betz.kernel matmul "matmul"
-  // CHECK: betz.kernel row "norm_scale"
-  // CHECK: betz.kernel matmul "matmul_scale_rows"
-  // CHECK: betz.kernel matmul "norm_scale_matmul_scale_rows"
-  func.func @main(%g: tensor<8xf32> {betz.derived = "g"},
-                  %w: !w {betz.derived = "w"}, %x: !rows {betz.input = "x"})
-      -> (!rows {betz.output = "out"}) {
-    %n = betz.norm rms %x, %g {eps = 1.0e-5 : f64}
-        : (!rows, tensor<8xf32>) -> !rows
-    %a = betz.matmul %n, %w : (!rows, !w) -> !rows
-    %ls = betz.norm_scale layer %a {eps = 1.0e-5 : f64} : (!rows) -> !scale
-    %b = betz.matmul %a, %w : (!rows, !w) -> !rows
-    %c = betz.scale_rows %b, %ls : (!rows, !scale) -> !rows
-    %rs = betz.norm_scale rms %c {eps = 1.0e-5 : f64} : (!rows) -> !scale
-    %d = betz.matmul %c, %w : (!rows, !w) -> !rows
-    %e = betz.scale_rows %d, %rs : (!rows, !scale) -> !rows
-    return %e : !rows
+  // CHECK: %[[N:.+]] = betz.kernel row "norm"
+  // CHECK: %[[A:.+]] = betz.kernel matmul "matmul"(%[[N]]
+  // CHECK: %[[S:.+]] = betz.kernel row "norm_scale"(%[[A]]
+  // CHECK: %[[B:.+]] = betz.kernel matmul "matmul_scale_rows"(%[[A]], %{{.+}}, %[[S]])
+  // CHECK: %[[C:.+]] = betz.kernel matmul "norm_scale_matmul_scale_rows_cast"(%[[B]], %{{[^ ,]+}}) {{.*}} -> tensor<?x8xf32
+  // CHECK: betz.norm_scale rms
+  // CHECK: betz.matmul
+  // CHECK: betz.scale_rows
+  // CHECK: betz.cast
+  // CHECK: %[[D:.+]] = betz.kernel elementwise "cast"(%[[B]])
+  // CHECK: %[[E:.+]] = betz.kernel elementwise "gelu"(%[[D]])
+  // CHECK: return %[[C]], %[[E]]
+  func.func @main(%w: !w {betz.derived = "w"}, %g: !g {betz.derived = "g"},
+                  %x: !x {betz.input = "x"})
+      -> (!out {betz.output = "c"}, !out {betz.output = "e"}) {
+    %n = betz.norm rms %x, %g {eps = 1.0e-5 : f64} : (!x, !g) -> !x
+    %a = betz.matmul %n, %w : (!x, !w) -> !x
+    %s = betz.norm_scale layer %a {eps = 1.0e-5 : f64} : (!x) -> !s
+    %m = betz.matmul %a, %w : (!x, !w) -> !x
+    %b = betz.scale_rows %m, %s : (!x, !s) -> !x
+    %t = betz.norm_scale rms %b {eps = 1.0e-5 : f64} : (!x) -> !s
+    %p = betz.matmul %b, %w : (!x, !w) -> !x
+    %q = betz.scale_rows %p, %t : (!x, !s) -> !x
+    %c = betz.cast %q : (!x) -> !out
+    %d = betz.cast %b : (!x) -> !out
+    %e = betz.gelu %d : (!out) -> !out
+    return %c, %e : !out, !out
   }
 }

@@ -65,25 +65,41 @@ TEST(ProgramIO, RoundTripKeepsEverything) {
                                  sample.targets[0].executables[0].code.bytes));
 }
 
-TEST(ProgramIO, SharedDerivedDataAreStoredOnce) {
-  Program sample = makeSampleProgram(7);
-  const size_t alone = serializeProgram(sample).size();
-  TargetVariant second = sample.targets[0];
-  second.target = "cuda:sm_90a";
-  second.irText = "module {}\n";
-  sample.targets.push_back(second);
+/// With a second target that has the first one's derived data.
+Program makeTwoTargets(uint32_t seed) {
+  Program program = makeSampleProgram(seed);
+  TargetVariant second = program.targets[0];
+  second.target = "cuda:sm_80";
+  second.irText = "module attributes {betz.target = \"cuda:sm_80\"} {\n}\n";
+  second.executables = {{"sm_80", second.executables[1].code}};
+  program.targets.push_back(std::move(second));
+  return program;
+}
+
+TEST(ProgramIO, TargetsShareDerivedData) {
+  Program sample = makeTwoTargets(std::random_device{}());
   Bytes bytes = serializeProgram(sample);
-  // A page each of IR and code, and what the header grows by.
-  EXPECT_LT(bytes.size(), alone + sample.targets[0].derivedData.bytes.size() +
-                              4 * kSectionAlignment);
   auto read = parse(bytes);
   ASSERT_TRUE(read.isOk()) << read.status().message();
-  const std::vector<TargetVariant> &targets = (*read)->targets;
-  ASSERT_EQ(targets.size(), 2u);
-  EXPECT_EQ(targets[1].irText, "module {}\n");
-  EXPECT_EQ(targets[0].derivedData.bytes.data(),
-            targets[1].derivedData.bytes.data());
+  const TargetVariant &first = (*read)->targets[0];
+  const TargetVariant &second = (*read)->targets[1];
+  EXPECT_EQ(first.derivedData.bytes.data(), second.derivedData.bytes.data());
+  EXPECT_EQ(first.derivedData.bytes.size(), second.derivedData.bytes.size());
+  EXPECT_EQ(second.irText, sample.targets[1].irText);
   EXPECT_EQ(serializeProgram(**read), bytes);
+
+  // The same bytes at another place are stored for themselves.
+  auto copy =
+      std::make_shared<const Bytes>(sample.targets[0].derivedData.bytes.begin(),
+                                    sample.targets[0].derivedData.bytes.end());
+  sample.ownedBytes.push_back(copy);
+  sample.targets[1].derivedData.bytes = *copy;
+  Bytes apart = serializeProgram(sample);
+  EXPECT_EQ(apart.size(), bytes.size() + kSectionAlignment);
+  auto separate = parse(apart);
+  ASSERT_TRUE(separate.isOk()) << separate.status().message();
+  EXPECT_NE((*separate)->targets[0].derivedData.bytes.data(),
+            (*separate)->targets[1].derivedData.bytes.data());
 }
 
 TEST(ProgramIO, FileIsMappedAndAligned) {
@@ -112,7 +128,7 @@ TEST(ProgramIO, EmptyPartsAreLegal) {
 }
 
 TEST(ProgramIO, EveryTruncationIsAnError) {
-  Bytes bytes = serializeProgram(makeSampleProgram(1));
+  Bytes bytes = serializeProgram(makeTwoTargets(1));
   for (size_t size = 0; size < bytes.size(); ++size) {
     std::string error = parseError(Bytes(bytes.begin(), bytes.begin() + size));
     ASSERT_NE(error, "") << size;
@@ -125,7 +141,7 @@ TEST(ProgramIO, EveryTruncationIsAnError) {
 }
 
 TEST(ProgramIO, EveryBitFlipIsFound) {
-  Bytes bytes = serializeProgram(makeSampleProgram(std::random_device{}()));
+  Bytes bytes = serializeProgram(makeTwoTargets(std::random_device{}()));
   for (size_t bit = 0; bit < bytes.size() * 8; ++bit) {
     Bytes damaged = bytes;
     damaged[bit / 8] ^= std::byte(1 << (bit % 8));
@@ -149,14 +165,31 @@ TEST(ProgramIO, OtherFilesAndVersionsAreNamed) {
   }
 }
 
+/// `file` with the hash of its content.
+Bytes seal(Bytes file) {
+  uint64_t seed = hashBytes(file.data(), 32);
+  uint64_t hash = hashBytes(file.data() + 40, file.size() - 40, seed);
+  std::memcpy(file.data() + 32, &hash, sizeof(hash));
+  return file;
+}
+
+TEST(ProgramIO, SharedDataMustBeOfATargetBefore) {
+  Bytes bytes = serializeProgram(makeTwoTargets(1));
+  const std::string_view wanted = "\"derived_data_of_target\":0";
+  std::string_view text(reinterpret_cast<const char *>(bytes.data()),
+                        bytes.size());
+  size_t at = text.find(wanted);
+  ASSERT_NE(at, text.npos);
+  for (char owner : {'1', '7'}) {
+    Bytes forged = bytes;
+    forged[at + wanted.size() - 1] = std::byte(owner);
+    EXPECT_NE(parseError(seal(forged)).find("which is not before it"),
+              std::string::npos);
+  }
+}
+
 TEST(ProgramIO, HeaderThatIsNoHeaderIsMalformed) {
   Bytes bytes = serializeProgram(makeSampleProgram(1));
-  auto seal = [](Bytes file) {
-    uint64_t seed = hashBytes(file.data(), 32);
-    uint64_t hash = hashBytes(file.data() + 40, file.size() - 40, seed);
-    std::memcpy(file.data() + 32, &hash, sizeof(hash));
-    return file;
-  };
   EXPECT_EQ(parseError(seal(bytes)), "");
   Bytes broken = bytes;
   broken[64] = std::byte('x');
