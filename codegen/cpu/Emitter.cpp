@@ -154,8 +154,21 @@ Value Emitter::broadcast(Value scalar, int64_t lanes) {
   llvm::SmallVector<int32_t> zeros(size_t(lanes), 0);
   return make<LLVM::ShuffleVectorOp>(first, undefined, zeros);
 }
-Value Emitter::broadcastInteger(Value i64) {
-  return broadcast(make<arith::TruncIOp>(builder.getI32Type(), i64));
+Values Emitter::split(Value wide) {
+  int64_t lanes = lanesOf(wide);
+  if (lanes == kLanes)
+    return {wide};
+  Values parts;
+  for (int64_t first = 0; first < lanes; first += kLanes) {
+    llvm::SmallVector<int32_t> part;
+    for (int64_t i = 0; i < kLanes; ++i)
+      part.push_back(int32_t(first + i));
+    parts.push_back(make<LLVM::ShuffleVectorOp>(wide, wide, part));
+  }
+  return parts;
+}
+Value Emitter::broadcastInteger(Value i64, int64_t lanes) {
+  return broadcast(make<arith::TruncIOp>(builder.getI32Type(), i64), lanes);
 }
 
 /// The upper `half` lanes moved to the bottom.

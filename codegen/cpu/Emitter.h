@@ -1,9 +1,9 @@
 //===- Emitter.h - Writing CPU kernels as scf + arith + llvm --------------===//
 //
 // A thin layer over OpBuilder so that a kernel reads like the loop nest that it
-// is. All integers are i64, all vectors are 8 lanes of f32 (or i32, i1, f64):
-// LLVM splits them where the instruction set is narrower, so every level adds
-// the same numbers in the same order.
+// is. All integers are i64. Vectors are 8 lanes of f32 (or i32, i1, f64), which
+// LLVM splits where the instruction set is narrower, so every level adds the
+// same numbers in the same order; what runs across no lanes may be wider.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace betz::cpu {
 
-/// Lanes of every vector; ReductionPlan::statisticLanes of CPU kernels.
+/// Lanes of sums across lanes; ReductionPlan::statisticLanes of CPU kernels.
 inline constexpr int64_t kLanes = 8;
 
 /// An instruction-set level that code is generated for.
@@ -96,7 +96,9 @@ public:
   Value sqrt(Value x);
   Value round(Value x); // to nearest, ties to even
   Value broadcast(Value scalar, int64_t lanes = kLanes);
-  Value broadcastInteger(Value i64);
+  /// A wider vector as vectors of kLanes.
+  Values split(Value wide);
+  Value broadcastInteger(Value i64, int64_t lanes = kLanes);
   /// Sum or maximum of the lanes, always in the same tree order.
   Value sumLanes(Value vector);
   Value maxLanes(Value vector);

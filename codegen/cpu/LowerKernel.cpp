@@ -48,9 +48,9 @@ int64_t matmulColumns(const MatmulCore &core) {
 /// in one column of a block map.
 void chooseAttentionTile(KernelSpec &spec) {
   spec.plan.keyBlock = 64;
-  spec.tile = {48, 0};
-  while (scratchBytes(spec) > kScratchBytes && spec.tile.rows > 6)
-    spec.tile.rows -= 6;
+  spec.tile = {64, 0};
+  while (scratchBytes(spec) > kScratchBytes && spec.tile.rows > 4)
+    spec.tile.rows -= 4;
   while (scratchBytes(spec) > kScratchBytes &&
          spec.plan.keyBlock > kMicroColumns)
     spec.plan.keyBlock /= 2;
