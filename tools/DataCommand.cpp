@@ -398,7 +398,7 @@ void print(const Inspection &in) {
 
 Status runInspect(const InspectOptions &options) {
   BETZ_RETURN_IF_ERROR(
-      checkKeeps(options.json, {options.file, options.behavior}));
+      checkOutputs({options.json}, {options.file, options.behavior}));
   BETZ_ASSIGN_OR_RETURN(Inspection inspection, inspect(options));
   if (options.json != "-")
     print(inspection);
@@ -460,6 +460,7 @@ void addSynth(CommandLine &line, CLI::App *data) {
       "Make up a centre-out session: reaches in eight directions, units tuned "
       "to velocity, gaps between trials.",
       [options]() -> Status {
+        BETZ_RETURN_IF_ERROR(checkOutputs({options->output}, {}));
         BETZ_RETURN_IF_ERROR(synthesizeSession(options->spec, options->output));
         fmt::print("{}: {} trials, {} units, seed {}\n", options->output,
                    options->spec.trials, options->spec.units,
