@@ -21,7 +21,7 @@ namespace {
 /// Larger buckets would overflow 32-bit row splits.
 constexpr int64_t kLargestBucket = int64_t(1) << 30;
 
-constexpr std::string_view kCpu = "cpu";
+constexpr llvm::StringLiteral kCpu = "cpu";
 
 bool isCuda(std::string_view target) {
   return cuda::findArchitecture(target) != nullptr;
@@ -29,7 +29,7 @@ bool isCuda(std::string_view target) {
 
 /// Every target that this build compiles for.
 std::vector<std::string> knownTargets() {
-  std::vector<std::string> known = {std::string(kCpu)};
+  std::vector<std::string> known = {kCpu.str()};
   for (const cuda::Architecture &architecture : cuda::architectures())
     known.push_back(architecture.target);
   return known;
@@ -58,7 +58,7 @@ struct Lowering {
 Result<std::string> loweredFor(mlir::ModuleOp module) {
   mlir::Attribute attribute = module->getAttr(kTargetAttr);
   if (!attribute)
-    return std::string(getPhase(module) == Phase::Model ? "" : kCpu);
+    return getPhase(module) == Phase::Model ? std::string() : kCpu.str();
   auto name = llvm::dyn_cast<mlir::StringAttr>(attribute);
   if (!name)
     return invalidArgument("betz.target must be a name");
@@ -86,7 +86,7 @@ Result<Lowering> chooseLowering(mlir::ModuleOp module,
   BETZ_ASSIGN_OR_RETURN(std::optional<DType> precision, loweredWith(module));
   Lowering lowering{options.targets, DType::BF16};
   if (lowering.targets.empty())
-    lowering.targets = {before.empty() ? std::string(kCpu) : before};
+    lowering.targets = {before.empty() ? kCpu.str() : before};
   for (const std::string &target : lowering.targets)
     if (!before.empty() && isCuda(target) != isCuda(before))
       return invalidArgument(

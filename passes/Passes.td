@@ -172,9 +172,10 @@ def NarrowPass : Pass<"betz-narrow", "::mlir::ModuleOp"> {
   let summary = "Store what @main computes as bf16";
   let description = [{
     Every f32 tensor of `@main` becomes bf16, derived values through a
-    `betz.cast` at the end of `@prepare`. Results of `@main` stay f32 through a
-    `betz.cast` before the return, and so do the factors of rows. Nothing
-    changes in real arithmetic.
+    `betz.cast` at the end of `@prepare`, inputs where the step begins. Results
+    of `@main` stay f32 through a `betz.cast` behind the op that computes them,
+    and so do the factors of rows. Nothing changes in real arithmetic, and a
+    module that is narrow already stays as it is.
 
     ```mlir
     %y = betz.matmul %x, %w
