@@ -72,9 +72,9 @@ void printLimits(const BenchOptions &options, const Session &session,
 
 Status bench(const BenchOptions &options) {
   BETZ_RETURN_IF_ERROR(checkOptions(options));
-  for (const std::string &output :
-       {options.json, options.trace, options.roofline})
-    BETZ_RETURN_IF_ERROR(checkKeeps(output, {options.program.program}));
+  BETZ_RETURN_IF_ERROR(
+      checkOutputs({options.json, options.trace, options.roofline},
+                   {options.program.program}));
   BETZ_ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
                         openProgram(options.program));
   const MachineLimits limits = limitsOf(options, *session);

@@ -73,6 +73,16 @@ std::string missingCommand(const CLI::App &app) {
                                   : fmt::format("did you mean {}?", near));
 }
 
+/// The first option of `command` whose value is "", as "$UNSET" gives; it must
+/// not pass for an option left out.
+const CLI::Option *findEmptyValue(const CLI::App &command) {
+  for (const CLI::Option *option : command.get_options())
+    for (const std::string &value : option->results())
+      if (value.empty())
+        return option;
+  return nullptr;
+}
+
 } // namespace
 
 CommandLine::CommandLine(std::string program, std::string description)
@@ -131,6 +141,9 @@ int CommandLine::run(int argc, char **argv) {
     return fail(
         fmt::format("{}; see {} --help", missingCommand(*command), names));
   }
+  if (const CLI::Option *option = findEmptyValue(*innermost(app, names)))
+    return fail(fmt::format("{}: its value is empty; give one or leave it out",
+                            option->get_name()));
   Status status = runChosen();
   if (std::fflush(stdout) != 0 && status.isOk())
     status = resourceExhausted("cannot write to standard output");

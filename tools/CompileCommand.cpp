@@ -164,9 +164,9 @@ Status runObserved(Options options, std::optional<ir::Phase> stopAfter) {
 }
 
 Status run(const Options &options) {
-  for (const std::filesystem::path &output : {options.output, options.json})
-    BETZ_RETURN_IF_ERROR(
-        checkKeeps(output, {options.model.model, options.model.weights}));
+  BETZ_RETURN_IF_ERROR(
+      checkOutputs({options.output, options.json},
+                   {options.model.model, options.model.weights}));
   BETZ_RETURN_IF_ERROR(checkCompileOptions(options.compile));
   if (options.stopAfter.empty()) {
     if (options.output.empty())

@@ -200,7 +200,7 @@ Result<Inspection> inspect(const InspectOptions &options) {
     ++out.trialsBySplit[split];
   BETZ_ASSIGN_OR_RETURN(std::optional<Series> target,
                         inspectSeries(options, out));
-  if (out.recording.units.count() == 0)
+  if (!out.recording.units.canBeDecoded())
     return out;
   const Series *behavior = target ? &*target : nullptr;
   BETZ_ASSIGN_OR_RETURN(out.segmentation,
@@ -299,7 +299,7 @@ std::string splitText(const std::map<std::string, int64_t> &bySplit) {
 void printUnits(const Inspection &in) {
   const Units &units = in.recording.units;
   fmt::print("\nUnits     {}", units.count());
-  if (units.count() == 0) {
+  if (!units.canBeDecoded()) {
     fmt::print("\n");
     return;
   }
@@ -388,7 +388,7 @@ void print(const Inspection &in) {
   printUnits(in);
   printTrials(in);
   printSeries(in);
-  if (in.recording.units.count() > 0) {
+  if (in.recording.units.canBeDecoded()) {
     printSegments(in);
     printWindows(in);
   }
@@ -398,7 +398,7 @@ void print(const Inspection &in) {
 
 Status runInspect(const InspectOptions &options) {
   BETZ_RETURN_IF_ERROR(
-      checkKeeps(options.json, {options.file, options.behavior}));
+      checkOutputs({options.json}, {options.file, options.behavior}));
   BETZ_ASSIGN_OR_RETURN(Inspection inspection, inspect(options));
   if (options.json != "-")
     print(inspection);
@@ -460,6 +460,7 @@ void addSynth(CommandLine &line, CLI::App *data) {
       "Make up a centre-out session: reaches in eight directions, units tuned "
       "to velocity, gaps between trials.",
       [options]() -> Status {
+        BETZ_RETURN_IF_ERROR(checkOutputs({options->output}, {}));
         BETZ_RETURN_IF_ERROR(synthesizeSession(options->spec, options->output));
         fmt::print("{}: {} trials, {} units, seed {}\n", options->output,
                    options->spec.trials, options->spec.units,

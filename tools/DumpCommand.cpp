@@ -139,9 +139,8 @@ Result<std::string> render(const Options &options, mlir::ModuleOp module) {
 /// with --format svg; one at most goes to standard output.
 Status runSparsity(const Options &options) {
   bool draws = options.format == "svg";
-  for (const std::filesystem::path &output : {options.output, options.json})
-    BETZ_RETURN_IF_ERROR(
-        checkKeeps(output, {options.model.model, options.recording}));
+  BETZ_RETURN_IF_ERROR(checkOutputs({options.output, options.json},
+                                    {options.model.model, options.recording}));
   if (draws && options.output == "-" && options.json == "-")
     return invalidArgument("--format svg and --json both write to standard "
                            "output; name a file with -o");
@@ -171,7 +170,7 @@ Status run(const Options &options) {
       options.format != "dot" && options.format != "svg")
     return invalidArgument(fmt::format(
         "--format {}: must be mlir, json, dot or svg", options.format));
-  BETZ_RETURN_IF_ERROR(checkKeeps(options.output, {options.model.model}));
+  BETZ_RETURN_IF_ERROR(checkOutputs({options.output}, {options.model.model}));
   BETZ_ASSIGN_OR_RETURN(LoadedModel model, loadAtPhase(options, *phase));
   BETZ_ASSIGN_OR_RETURN(std::string text, render(options, *model.module));
   return writeText(text, options.output);

@@ -55,8 +55,8 @@ Result<reference::TensorMap> interpret(const Options &options,
 Status run(const Options &options) {
   auto start = std::chrono::steady_clock::now();
   BETZ_RETURN_IF_ERROR(
-      checkKeeps(options.json, {options.model.model, options.model.weights,
-                                options.input, options.expect}));
+      checkOutputs({options.json}, {options.model.model, options.model.weights,
+                                    options.input, options.expect}));
   BETZ_ASSIGN_OR_RETURN(reference::TensorMap inputs,
                         readTensors(options.input));
   BETZ_ASSIGN_OR_RETURN(reference::TensorMap outputs,

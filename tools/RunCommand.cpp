@@ -188,11 +188,10 @@ Status run(const RunOptions &options) {
     return invalidArgument("give either --input FILE or --nwb FILE");
   if (!(options.tolerance >= 0))
     return invalidArgument("--tol must be 0 or more");
-  for (const std::string &output :
-       {options.output, options.decode.csv, options.json})
-    BETZ_RETURN_IF_ERROR(checkKeeps(
-        output, {options.program.program, options.input, options.expect,
-                 options.decode.recording, options.decode.behavior}));
+  BETZ_RETURN_IF_ERROR(
+      checkOutputs({options.output, options.decode.csv, options.json},
+                   {options.program.program, options.input, options.expect,
+                    options.decode.recording, options.decode.behavior}));
   Opened opened;
   Clock::time_point start = Clock::now();
   BETZ_ASSIGN_OR_RETURN(opened.session, openProgram(options.program));

@@ -8,14 +8,17 @@ namespace scf = mlir::scf;
 
 std::span<const IsaLevel> isaLevels() {
   static constexpr IsaLevel levels[] = {
-      // The register block alone is wider than eight lanes: each sum still
-      // takes the same products in the same order, so its bits are avx2's.
-      {"avx512", "x86-64-v4", /*fma=*/true, /*microRows=*/12,
-       /*microLanes=*/16},
-      {"avx2", "x86-64-v3", /*fma=*/true, /*microRows=*/6, /*microLanes=*/8},
+      // The register block and what follows it element by element alone are
+      // wider than eight lanes: each sum still takes the same products in the
+      // same order, so its bits are avx2's. 24 of 32 registers hold sums; a
+      // broadcast serves two panels.
+      {"avx512", "x86-64-v4", /*fma=*/true, /*microRows=*/12, /*tailRows=*/4,
+       /*microLanes=*/16, /*microPanels=*/2},
+      {"avx2", "x86-64-v3", /*fma=*/true, /*microRows=*/6, /*tailRows=*/2,
+       /*microLanes=*/8, /*microPanels=*/1},
       // Baseline x86-64: the eight lanes are two SSE registers each.
-      {"scalar", "x86-64", /*fma=*/false, /*microRows=*/2,
-       /*microLanes=*/8},
+      {"scalar", "x86-64", /*fma=*/false, /*microRows=*/2, /*tailRows=*/2,
+       /*microLanes=*/8, /*microPanels=*/1},
   };
   return levels;
 }
@@ -55,6 +58,9 @@ void Emitter::endKernel() {
 // Constants
 //===----------------------------------------------------------------------===//
 
+int64_t Emitter::lanesOf(Value vector) {
+  return llvm::cast<mlir::VectorType>(vector.getType()).getDimSize(0);
+}
 mlir::VectorType Emitter::vectorType(mlir::Type element, int64_t lanes) {
   return mlir::VectorType::get({lanes}, element);
 }
@@ -69,9 +75,12 @@ Value Emitter::splat(double value, int64_t lanes) {
   return make<arith::ConstantOp>(mlir::DenseElementsAttr::get(
       vectorType(builder.getF32Type(), lanes), float(value)));
 }
-Value Emitter::splatInteger(int64_t value) {
-  return make<arith::ConstantOp>(
-      mlir::DenseElementsAttr::get(vectorI32(), int32_t(value)));
+Value Emitter::splatLike(Value vector, double value) {
+  return splat(value, lanesOf(vector));
+}
+Value Emitter::splatInteger(int64_t value, int64_t lanes) {
+  return make<arith::ConstantOp>(mlir::DenseElementsAttr::get(
+      vectorType(builder.getI32Type(), lanes), int32_t(value)));
 }
 Value Emitter::splatDouble(double value) {
   return make<arith::ConstantOp>(
@@ -92,11 +101,9 @@ Value Emitter::laneMask(int64_t count, int64_t lanes) {
 Value Emitter::add(Value a, Value b) { return make<arith::AddIOp>(a, b); }
 Value Emitter::sub(Value a, Value b) { return make<arith::SubIOp>(a, b); }
 Value Emitter::mul(Value a, Value b) { return make<arith::MulIOp>(a, b); }
-Value Emitter::divide(Value a, int64_t b) {
-  return make<arith::DivUIOp>(a, integer(b));
-}
-Value Emitter::remainder(Value a, int64_t b) {
-  return make<arith::RemUIOp>(a, integer(b));
+Value Emitter::divide(Value a, Value b) { return make<arith::DivUIOp>(a, b); }
+Value Emitter::remainder(Value a, Value b) {
+  return make<arith::RemUIOp>(a, b);
 }
 Value Emitter::minimum(Value a, Value b) { return make<arith::MinSIOp>(a, b); }
 Value Emitter::maximum(Value a, Value b) { return make<arith::MaxSIOp>(a, b); }
@@ -135,7 +142,7 @@ Value Emitter::round(Value x) {
   // every instruction set, where a rounding instruction may be a library call.
   mlir::Type element = mlir::getElementTypeOrSelf(x.getType());
   double magic = element.isF64() ? 6755399441055744.0 : 12582912.0;
-  Value shift = element.isF64() ? splatDouble(magic) : splat(magic);
+  Value shift = element.isF64() ? splatDouble(magic) : splatLike(x, magic);
   return fsub(fadd(x, shift), shift);
 }
 Value Emitter::broadcast(Value scalar, int64_t lanes) {
@@ -148,7 +155,7 @@ Value Emitter::broadcast(Value scalar, int64_t lanes) {
   return make<LLVM::ShuffleVectorOp>(first, undefined, zeros);
 }
 Values Emitter::split(Value wide) {
-  int64_t lanes = llvm::cast<mlir::VectorType>(wide.getType()).getDimSize(0);
+  int64_t lanes = lanesOf(wide);
   if (lanes == kLanes)
     return {wide};
   Values parts;
@@ -160,8 +167,8 @@ Values Emitter::split(Value wide) {
   }
   return parts;
 }
-Value Emitter::broadcastInteger(Value i64) {
-  return broadcast(make<arith::TruncIOp>(builder.getI32Type(), i64));
+Value Emitter::broadcastInteger(Value i64, int64_t lanes) {
+  return broadcast(make<arith::TruncIOp>(builder.getI32Type(), i64), lanes);
 }
 
 /// The upper `half` lanes moved to the bottom.
@@ -256,6 +263,18 @@ void Emitter::storeMasked(Value value, Value pointer, Value index, Value mask) {
   builder.create<LLVM::MaskedStoreOp>(
       where, value, at(pointer, index, element), mask,
       builder.getI32IntegerAttr(element.getIntOrFloatBitWidth() / 8));
+}
+
+void Emitter::prefetch(Value pointer, Value index) {
+  builder.create<LLVM::Prefetch>(
+      where, at(pointer, index, builder.getF32Type()), /*rw=*/0,
+      /*hint=*/2, /*cache=*/1);
+}
+
+void Emitter::fenceLoads() {
+  // Among the instructions of one thread: no code.
+  builder.create<LLVM::FenceOp>(where, LLVM::AtomicOrdering::seq_cst,
+                                "singlethread");
 }
 
 Value Emitter::scratch(int64_t elements) {

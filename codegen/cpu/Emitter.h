@@ -1,9 +1,9 @@
 //===- Emitter.h - Writing CPU kernels as scf + arith + llvm --------------===//
 //
 // A thin layer over OpBuilder so that a kernel reads like the loop nest that it
-// is. All integers are i64, all vectors are 8 lanes of f32 (or i32, i1, f64):
-// LLVM splits them where the instruction set is narrower, so every level adds
-// the same numbers in the same order.
+// is. All integers are i64. Vectors are 8 lanes of f32 (or i32, i1, f64), which
+// LLVM splits where the instruction set is narrower, so every level adds the
+// same numbers in the same order; what runs across no lanes may be wider.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace betz::cpu {
 
-/// Lanes of every vector; ReductionPlan::statisticLanes of CPU kernels.
+/// Lanes of sums across lanes; ReductionPlan::statisticLanes of CPU kernels.
 inline constexpr int64_t kLanes = 8;
 
 /// An instruction-set level that code is generated for.
@@ -26,8 +26,11 @@ struct IsaLevel {
   const char *name;    // as executables are labelled
   const char *llvmCpu; // LLVM's -mcpu
   bool fma;            // fused multiply-add in hardware
-  int64_t microRows;   // rows of the matmul register block
+  // The register block of matrix products.
+  int64_t microRows;   // rows
+  int64_t tailRows;    // of the smaller block for rows that are left over
   int64_t microLanes;  // lanes of its vectors
+  int64_t microPanels; // panels side by side, if there are as many
 };
 
 /// Levels in the order in which a runtime prefers them.
@@ -54,10 +57,12 @@ public:
   Value integer(int64_t value);
   Value real(double value);
   Value splat(double value, int64_t lanes = kLanes);
-  Value splatInteger(int64_t value); // 8 x i32
-  Value splatDouble(double value);   // 8 x f64
+  Value splatLike(Value vector, double value); // as many lanes as it has
+  Value splatInteger(int64_t value, int64_t lanes = kLanes); // of i32
+  Value splatDouble(double value);                           // 8 x f64
   /// Lanes below `count` (a constant).
   Value laneMask(int64_t count, int64_t lanes = kLanes);
+  static int64_t lanesOf(Value vector);
   mlir::Type f32() { return builder.getF32Type(); }
   mlir::VectorType vectorType(mlir::Type element, int64_t lanes = kLanes);
   mlir::VectorType vectorF32() { return vectorType(builder.getF32Type()); }
@@ -69,8 +74,10 @@ public:
   Value sub(Value a, Value b);
   Value mul(Value a, Value b);
   Value mul(Value a, int64_t b) { return mul(a, integer(b)); }
-  Value divide(Value a, int64_t b);
-  Value remainder(Value a, int64_t b);
+  Value divide(Value a, Value b);
+  Value divide(Value a, int64_t b) { return divide(a, integer(b)); }
+  Value remainder(Value a, Value b);
+  Value remainder(Value a, int64_t b) { return remainder(a, integer(b)); }
   Value minimum(Value a, Value b);
   Value maximum(Value a, Value b);
   Value less(Value a, Value b);
@@ -91,7 +98,7 @@ public:
   Value broadcast(Value scalar, int64_t lanes = kLanes);
   /// A wider vector as vectors of kLanes.
   Values split(Value wide);
-  Value broadcastInteger(Value i64);
+  Value broadcastInteger(Value i64, int64_t lanes = kLanes);
   /// Sum or maximum of the lanes, always in the same tree order.
   Value sumLanes(Value vector);
   Value maxLanes(Value vector);
@@ -111,6 +118,11 @@ public:
                    mlir::VectorType type);
   void store(Value value, Value pointer, Value index);
   void storeMasked(Value value, Value pointer, Value index, Value mask);
+  /// Asks for an element's line in the second-level cache.
+  void prefetch(Value pointer, Value index);
+  /// Loads after it stay after those before it. LLVM's scheduler would
+  /// otherwise start with all loads of a block and spill what it keeps.
+  void fenceLoads();
   /// Stack memory of `elements` f32, 64-byte aligned, for the whole call.
   Value scratch(int64_t elements);
   /// A constant table in the module.

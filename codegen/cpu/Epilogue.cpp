@@ -42,11 +42,12 @@ static Value computeBinary(Emitter &e, EpilogueStep::Kind kind, Value a,
 }
 
 Value Epilogue::apply(Value value, Value row, Value column, Value mask) {
+  auto type = llvm::cast<mlir::VectorType>(value.getType());
   for (auto [step, pointer] : llvm::zip_equal(e.spec().epilogue, pointers)) {
     if (step.kind == EpilogueStep::Kind::ScaleRows) {
-      Value scale = pointer ? e.broadcast(e.loadScalar(pointer, row, e.f32()))
-                            : ownScale(row);
-      value = e.fmul(value, scale);
+      Value scale =
+          pointer ? e.loadScalar(pointer, row, e.f32()) : ownScale(row);
+      value = e.fmul(value, e.broadcast(scale, Emitter::lanesOf(value)));
       continue;
     }
     if (!pointer) {
@@ -57,7 +58,7 @@ Value Epilogue::apply(Value value, Value row, Value column, Value mask) {
     Value index =
         e.add(e.mul(operandRow(e, operand, row), operand.rowStride), column);
     value = computeBinary(e, step.kind, value,
-                          e.loadMasked(pointer, index, mask, e.vectorF32()));
+                          e.loadMasked(pointer, index, mask, type));
   }
   return value;
 }

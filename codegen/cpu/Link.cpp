@@ -87,10 +87,14 @@ Result<std::vector<std::byte>> linkShared(std::span<const std::byte> object) {
   std::string error;
   int code = llvm::sys::ExecuteAndWait(linker, arguments, std::nullopt,
                                        redirects, 0, 0, &error);
-  if (code != 0) {
+  if (code != 0 || !std::filesystem::exists(output)) {
     Result<std::string> printed = readTextFile(log);
-    return internalError(fmt::format("{} failed: {} {}", linker, error,
-                                     printed.isOk() ? *printed : ""));
+    return internalError(fmt::format(
+        "{} made no library (exit code {}); name another linker in BETZ_LINKER"
+        "{}{}{}",
+        linker, code, error.empty() ? "" : ": " + error,
+        printed.isOk() && !printed->empty() ? ": " : "",
+        printed.isOk() ? llvm::StringRef(*printed).trim().str() : ""));
   }
   BETZ_ASSIGN_OR_RETURN(std::string bytes, readTextFile(output));
   auto data = reinterpret_cast<const std::byte *>(bytes.data());

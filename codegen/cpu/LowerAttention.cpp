@@ -80,20 +80,24 @@ private:
 
   void lowerKeyBlock(Value key, Value count) {
     packKeys(key);
-    forQueryBlocks([&](const Values &queries) { scoreBlock(queries); });
-    e.loop(firstQuery, endQuery, 1,
-           [&](Value query) { softmaxRow(query, key, count); });
+    forQueryBlocks(
+        [&](const Values &queries, bool whole) { scoreBlock(queries, whole); });
+    softmax(key, count);
     auto addAll = [&] {
-      forQueryBlocks(
-          [&](const Values &queries) { addValues(queries, key, count); });
+      forQueryBlocks([&](const Values &queries, bool whole) {
+        addValues(queries, whole, key, count);
+      });
     };
-    if (!keyTime && !core.causal && !blockMap)
+    if (!masksKeys())
       return addAll();
     e.when(valuesAreFinite(key, count), addAll, [&] {
       e.loop(firstQuery, endQuery, 1,
              [&](Value query) { addSeenValues(query, key, count); });
     });
   }
+
+  /// Whether a query may not see each key of its batch element.
+  bool masksKeys() const { return keyTime || core.causal || blockMap; }
 
   /// Whether blocks are skipped by `rule`; a later rule includes it.
   bool skips(SparsityRule rule) const {
@@ -187,14 +191,26 @@ private:
   }
 
   /// Register blocks of queries; ones past the end repeat the last.
-  void forQueryBlocks(llvm::function_ref<void(const Values &)> body) {
+  void forQueryBlocks(llvm::function_ref<void(const Values &, bool)> body) {
     Value last = e.sub(endQuery, e.integer(1));
-    e.loop(firstQuery, endQuery, e.level().microRows, [&](Value first) {
-      Values queries;
-      for (int64_t i = 0; i < e.level().microRows; ++i)
-        queries.push_back(e.minimum(e.add(first, i), last));
-      body(queries);
+    forRowBlocks(e, firstQuery, endQuery, [&](Values queries, bool whole) {
+      if (!whole)
+        for (Value &query : queries)
+          query = e.minimum(query, last);
+      body(queries, whole);
     });
+  }
+
+  /// Register blocks over the columns [0, columns): whole ones, then what is
+  /// left.
+  void forColumnBlocks(int64_t columns,
+                       llvm::function_ref<void(Value, int64_t)> body) {
+    int64_t width = blockColumns(e.level());
+    int64_t whole = columns / width * width;
+    e.loop(e.integer(0), e.integer(whole), width,
+           [&](Value column) { body(column, width); });
+    if (whole < columns)
+      body(e.integer(whole), columns - whole);
   }
 
   /// keys[p][c][j] = k[key + 16 p + j][c]: the panels that the register block
@@ -255,42 +271,55 @@ private:
     return e.mul(e.sub(query, firstQuery), stride);
   }
 
-  void scoreBlock(const Values &queries) {
+  void scoreBlock(const Values &queries, bool whole) {
     int64_t lanes = e.level().microLanes;
     MicroBlock block;
     block.a = q;
-    for (Value query : queries)
-      block.aRows.push_back(queryStart(query));
+    for (auto [i, query] : llvm::enumerate(queries))
+      if (whole)
+        block.rows.push_back(
+            {queryStart(queries[0]), int64_t(i) * operand(core.q).rowStride});
+      else
+        block.rows.push_back({queryStart(query)});
     block.b = keys;
     block.bStride = kMicroColumns;
-    block.bMasks.assign(kMicroColumns / lanes, Value());
-    e.loop(e.integer(0), e.integer(keyBlock), kMicroColumns, [&](Value key) {
-      block.bBase = e.mul(key, paddedHead);
-      Values products(queries.size() * block.bMasks.size(), e.splat(0, lanes));
+    forColumnBlocks(keyBlock, [&](Value key, int64_t count) {
+      block.columns.clear();
+      for (int64_t at = 0; at < count; at += lanes)
+        block.columns.push_back(
+            {e.add(e.mul(key, paddedHead),
+                   at / kMicroColumns * kMicroColumns * paddedHead +
+                       at % kMicroColumns),
+             Value()});
+      Values products(queries.size() * block.columns.size(), e.splat(0, lanes));
       products = emitMicroBlock(e, block, e.integer(core.headSize), products);
       size_t next = 0;
       for (Value query : queries) {
         Value start = e.add(local(query, keyBlock), key);
-        for (size_t j = 0; j < block.bMasks.size(); ++j)
-          e.store(products[next++], scores, e.add(start, int64_t(j) * lanes));
+        for (int64_t at = 0; at < count; at += lanes)
+          e.store(products[next++], scores, e.add(start, at));
       }
     });
   }
 
-  /// Which of eight keys, `offset` into the block at `key`, the query sees.
+  /// Which keys, a lane each, from `offset` into the block at `key` on the
+  /// query sees.
   Value visible(Value query, Value key, Value offset, Value count) {
+    int64_t width = e.level().microLanes;
+    mlir::VectorType type = e.vectorType(e.builder.getI32Type(), width);
+    llvm::SmallVector<int32_t> numbers;
+    for (int64_t i = 0; i < width; ++i)
+      numbers.push_back(int32_t(i));
     Value lanes = e.builder.create<mlir::arith::ConstantOp>(
-        e.where,
-        mlir::DenseElementsAttr::get(
-            e.vectorI32(), llvm::ArrayRef<int32_t>({0, 1, 2, 3, 4, 5, 6, 7})));
+        e.where, mlir::DenseElementsAttr::get(type, llvm::ArrayRef(numbers)));
+    auto splat = [&](Value i64) { return e.broadcastInteger(i64, width); };
     Value inside = compare(mlir::arith::CmpIPredicate::slt, lanes,
-                           e.broadcastInteger(e.sub(count, offset)));
+                           splat(e.sub(count, offset)));
     if (keyTime) {
-      Value time =
-          e.loadMasked(keyTime, e.add(key, offset), inside, e.vectorI32());
+      Value time = e.loadMasked(keyTime, e.add(key, offset), inside, type);
       Value bound = e.mul(query, 2);
-      Value low = e.broadcastInteger(e.loadI32(bounds, bound));
-      Value high = e.broadcastInteger(e.loadI32(bounds, e.add(bound, 1)));
+      Value low = splat(e.loadI32(bounds, bound));
+      Value high = splat(e.loadI32(bounds, e.add(bound, 1)));
       inside =
           e.bitAnd(inside, compare(mlir::arith::CmpIPredicate::sge, time, low));
       inside = e.bitAnd(inside,
@@ -301,13 +330,13 @@ private:
       Value index = e.add(e.sub(key, firstKey), offset);
       Value limit = e.sub(e.add(query, core.keys - core.queries), index);
       inside = e.bitAnd(inside, compare(mlir::arith::CmpIPredicate::sle, lanes,
-                                        e.broadcastInteger(limit)));
+                                        splat(limit)));
     }
     if (blockMap) {
       Value entry = mapEntry(query, e.sub(key, firstKey));
-      inside = e.bitAnd(inside,
-                        compare(mlir::arith::CmpIPredicate::ne,
-                                e.broadcastInteger(entry), e.splatInteger(0)));
+      inside =
+          e.bitAnd(inside, compare(mlir::arith::CmpIPredicate::ne, splat(entry),
+                                   e.splatInteger(0, width)));
     }
     return inside;
   }
@@ -315,44 +344,68 @@ private:
     return e.builder.create<mlir::arith::CmpIOp>(e.where, predicate, a, b);
   }
 
+  void softmax(Value key, Value count) {
+    auto rows = [&](bool masked) {
+      e.loop(firstQuery, endQuery, 1,
+             [&](Value query) { softmaxRow(query, key, count, masked); });
+    };
+    if (masksKeys())
+      return rows(true);
+    if (!splits && core.keys % keyBlock == 0)
+      return rows(false);
+    e.when(
+        e.lessEqual(e.integer(keyBlock), count), [&] { rows(false); },
+        [&] { rows(true); });
+  }
+
   /// Scores of a row become weights; its sums so far are rescaled.
-  void softmaxRow(Value query, Value key, Value count) {
+  void softmaxRow(Value query, Value key, Value count, bool masked) {
+    int64_t lanes = e.level().microLanes;
+    mlir::VectorType type = e.vectorType(e.f32(), lanes);
     Value row = e.sub(query, firstQuery);
     Value start = e.mul(row, keyBlock);
+    auto scoresAt = [&](Value offset) {
+      return e.fmul(e.load(scores, e.add(start, offset), type),
+                    e.splat(core.scale, lanes));
+    };
+    auto hide = [&](Value values, Value offset, double hidden) {
+      return masked ? e.select(visible(query, key, offset, count), values,
+                               e.splat(hidden, lanes))
+                    : values;
+    };
     Value before = e.loadScalar(maxima, row, e.f32());
     Values largest =
-        e.loop(e.integer(0), e.integer(keyBlock), kLanes, {e.splat(kNoScore)},
+        e.loop(e.integer(0), e.integer(keyBlock), lanes, {e.splat(kNoScore)},
                [&](Value offset, Values carried) {
-                 Value index = e.add(start, offset);
-                 Value score =
-                     e.fmul(e.load(scores, index), e.splat(core.scale));
-                 score = e.select(visible(query, key, offset, count), score,
-                                  e.splat(kNoScore));
-                 e.store(score, scores, index);
-                 return Values{e.fmax(carried[0], score)};
+                 Value score = hide(scoresAt(offset), offset, kNoScore);
+                 for (Value part : e.split(score))
+                   carried[0] = e.fmax(carried[0], part);
+                 return carried;
                });
     Value maximum = e.fmax(before, e.maxLanes(largest[0]));
     e.store(maximum, maxima, row);
-    Value shift = e.broadcast(maximum);
-    Value rescale = emitExp(e, e.fsub(e.broadcast(before), shift));
+    Value shift = e.broadcast(maximum, lanes);
+    Value rescale =
+        emitExp(e, e.fsub(e.broadcast(before), e.broadcast(maximum)));
 
-    Values total = e.loop(
-        e.integer(0), e.integer(keyBlock), kLanes, {e.splat(0)},
-        [&](Value offset, Values carried) {
-          Value index = e.add(start, offset);
-          Value weight = emitExp(e, e.fsub(e.load(scores, index), shift));
-          weight =
-              e.select(visible(query, key, offset, count), weight, e.splat(0));
-          e.store(weight, scores, index);
-          return Values{e.fadd(carried[0], weight)};
-        });
+    Values total = e.loop(e.integer(0), e.integer(keyBlock), lanes,
+                          {e.splat(0)}, [&](Value offset, Values carried) {
+                            Value weight =
+                                emitExp(e, e.fsub(scoresAt(offset), shift));
+                            weight = hide(weight, offset, 0);
+                            e.store(weight, scores, e.add(start, offset));
+                            for (Value part : e.split(weight))
+                              carried[0] = e.fadd(carried[0], part);
+                            return carried;
+                          });
     Value one = firstLane(rescale);
     Value old = e.loadScalar(totals, row, e.f32());
     e.store(e.fadd(e.fmul(old, one), e.sumLanes(total[0])), totals, row);
     Value sumStart = e.mul(row, paddedHead);
-    e.loop(e.integer(0), e.integer(paddedHead), kLanes, [&](Value column) {
+    Value factor = e.broadcast(one, lanes);
+    e.loop(e.integer(0), e.integer(paddedHead), lanes, [&](Value column) {
       Value index = e.add(sumStart, column);
-      e.store(e.fmul(e.load(sums, index), rescale), sums, index);
+      e.store(e.fmul(e.load(sums, index, type), factor), sums, index);
     });
   }
   Value firstLane(Value vector) {
@@ -362,47 +415,41 @@ private:
                                                           zero);
   }
 
-  void addValues(const Values &queries, Value key, Value count) {
-    MicroBlock block;
-    block.a = scores;
-    for (Value query : queries)
-      block.aRows.push_back(local(query, keyBlock));
-    block.b = v;
-    block.bStride = operand(core.v).rowStride;
-    Value start = valueStart(key);
-    int64_t whole = core.headSize / kMicroColumns * kMicroColumns;
-    int64_t lanes = e.level().microLanes;
-    block.bMasks.assign(kMicroColumns / lanes, Value());
-    e.loop(e.integer(0), e.integer(whole), kMicroColumns, [&](Value column) {
-      block.bBase = e.add(start, column);
-      addValueBlock(block, queries, column, count);
-    });
-    if (whole == core.headSize)
-      return;
-    block.bBase = e.add(start, whole);
-    block.bMasks.clear();
-    for (int64_t left = core.headSize - whole; left > 0; left -= lanes)
-      block.bMasks.push_back(left < lanes ? e.laneMask(left, lanes) : Value());
-    addValueBlock(block, queries, e.integer(whole), count);
-  }
-
-  void addValueBlock(const MicroBlock &block, const Values &queries,
-                     Value column, Value count) {
+  void addValues(const Values &queries, bool whole, Value key, Value count) {
     int64_t lanes = e.level().microLanes;
     mlir::VectorType type = e.vectorType(e.f32(), lanes);
-    auto index = [&](Value query, size_t group) {
-      return e.add(e.add(local(query, paddedHead), column),
-                   int64_t(group) * lanes);
-    };
-    Values accumulated;
-    for (Value query : queries)
-      for (size_t j = 0; j < block.bMasks.size(); ++j)
-        accumulated.push_back(e.load(sums, index(query, j), type));
-    accumulated = emitMicroBlock(e, block, count, accumulated);
-    size_t next = 0;
-    for (Value query : queries)
-      for (size_t j = 0; j < block.bMasks.size(); ++j)
-        e.store(accumulated[next++], sums, index(query, j));
+    MicroBlock block;
+    block.a = scores;
+    for (auto [i, query] : llvm::enumerate(queries))
+      if (whole)
+        block.rows.push_back(
+            {local(queries[0], keyBlock), int64_t(i) * keyBlock});
+      else
+        block.rows.push_back({local(query, keyBlock)});
+    block.b = v;
+    block.bStride = operand(core.v).rowStride;
+    forColumnBlocks(core.headSize, [&](Value column, int64_t columns) {
+      block.columns.clear();
+      for (int64_t at = 0; at < columns; at += lanes) {
+        int64_t left = columns - at;
+        block.columns.push_back(
+            {e.add(e.add(valueStart(key), column), at),
+             left < lanes ? e.laneMask(left, lanes) : Value()});
+      }
+      auto index = [&](Value query, size_t vector) {
+        return e.add(e.add(local(query, paddedHead), column),
+                     int64_t(vector) * lanes);
+      };
+      Values accumulated;
+      for (Value query : queries)
+        for (size_t j = 0; j < block.columns.size(); ++j)
+          accumulated.push_back(e.load(sums, index(query, j), type));
+      accumulated = emitMicroBlock(e, block, count, accumulated);
+      size_t next = 0;
+      for (Value query : queries)
+        for (size_t j = 0; j < block.columns.size(); ++j)
+          e.store(accumulated[next++], sums, index(query, j));
+    });
   }
 
   Value valueStart(Value key) {

@@ -1,5 +1,5 @@
-#include "codegen/common/Overloaded.h"
 #include "codegen/cpu/LowerKernel.h"
+#include "codegen/common/Overloaded.h"
 
 namespace betz::cpu {
 
@@ -31,13 +31,22 @@ int64_t matmulRows(const KernelSpec &spec, const MatmulCore &core) {
   return rows >= 6 ? rows / 6 * 6 : std::max<int64_t>(rows, 1);
 }
 
+/// Wide, so that a task's rows, and their statistics, serve many columns; but
+/// no single column tile, or one window would not occupy several threads.
+int64_t matmulColumns(const MatmulCore &core) {
+  constexpr int64_t kNarrowest = 128, kWidest = 512;
+  int64_t half = (core.columns + 1) / 2;
+  int64_t columns = (half + kNarrowest - 1) / kNarrowest * kNarrowest;
+  return std::clamp(columns, kNarrowest, kWidest);
+}
+
 /// Very wide heads get smaller blocks. Key blocks are halved, so that each lies
 /// in one column of a block map.
 void chooseAttentionTile(KernelSpec &spec) {
   spec.plan.keyBlock = 64;
-  spec.tile = {48, 0};
-  while (scratchBytes(spec) > kScratchBytes && spec.tile.rows > 6)
-    spec.tile.rows -= 6;
+  spec.tile = {64, 0};
+  while (scratchBytes(spec) > kScratchBytes && spec.tile.rows > 4)
+    spec.tile.rows -= 4;
   while (scratchBytes(spec) > kScratchBytes &&
          spec.plan.keyBlock > kMicroColumns)
     spec.plan.keyBlock /= 2;
@@ -51,8 +60,7 @@ void chooseTile(KernelSpec &spec) {
                  [&](const MatmulCore &core) {
                    spec.plan.depthChunk = core.depth;
                    spec.tile.rows = matmulRows(spec, core);
-                   // Wider where each column block normalises its rows again.
-                   spec.tile.columns = spec.prologue ? 512 : 256;
+                   spec.tile.columns = matmulColumns(core);
                  },
                  [&](const AttentionCore &) { chooseAttentionTile(spec); },
                  [&](const NormCore &) { spec.tile = {16, 0}; },

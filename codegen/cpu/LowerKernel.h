@@ -29,12 +29,11 @@ void lowerSegmentSub(Emitter &e, const SegmentSubCore &core);
 /// alone.
 void forTaskRows(Emitter &e, llvm::function_ref<void(Value)> body);
 
-/// The epilogue, applied to eight columns of one row at a time.
+/// The epilogue, applied to a vector of columns of one row at a time.
 class Epilogue {
 public:
   explicit Epilogue(Emitter &e);
-  /// Eight lanes of a row's own scale, for steps that take
-  /// KernelSpec::rowScale.
+  /// A row's own scale, f32, for steps that take KernelSpec::rowScale.
   std::function<Value(Value row)> ownScale;
   /// `value` stands at (row, column); a mask limits what is read.
   Value apply(Value value, Value row, Value column, Value mask);
@@ -82,26 +81,53 @@ private:
   Value gain, shift;
 };
 
-/// The register block: rows x 16 sums of products over `depth`, from A rows
-/// given by (pointer, element index of their first element) and a B whose row
-/// k lies at `b + k * bStride`. `initial` holds rows x 2 vectors.
+/// One vector of the right matrix's columns: the element index of its first
+/// lane in row 0, and what may be read of it (null: all).
+struct MicroColumns {
+  Value start, mask;
+};
+
+/// A row of the left matrix: the element index of its first element, and a
+/// constant to add. Rows of one start are reached from one register.
+struct MicroRow {
+  Value start;
+  int64_t offset = 0;
+};
+
+/// The register block: sums of products over `depth`, from rows of A and
+/// vectors of B whose row k lies `k * bStride` elements on. `initial` holds a
+/// sum for each row and each of its vectors.
 struct MicroBlock {
-  Value a;      // pointer
-  Values aRows; // i64 element index of each row
-  Value b;      // pointer
-  Value bBase;  // i64 element index
+  Value a; // pointer
+  llvm::SmallVector<MicroRow> rows;
+  Value b; // pointer
+  llvm::SmallVector<MicroColumns> columns;
   int64_t bStride = 0;
-  llvm::SmallVector<Value> bMasks; // one a column group; null: whole
+  /// If set, row k touches the element `prefetch + k * prefetchStride` of B for
+  /// the second-level cache.
+  Value prefetch;
+  int64_t prefetchStride = 0;
 };
 Values emitMicroBlock(Emitter &e, const MicroBlock &block, Value depth,
                       Values initial);
 
-/// Columns of the register block.
+/// Calls `body(rows, whole)` for blocks of rows that cover [first, end): as
+/// many as the level's register block holds, then small ones, whose last rows
+/// may lie past the end.
+void forRowBlocks(Emitter &e, Value first, Value end,
+                  llvm::function_ref<void(const Values &, bool whole)> body);
+
+/// Columns of a panel.
 inline constexpr int64_t kMicroColumns = 16;
 
-/// `columns` in whole register blocks.
+/// `columns` in whole panels.
 inline int64_t paddedToPanels(int64_t columns) {
   return (columns + kMicroColumns - 1) / kMicroColumns * kMicroColumns;
+}
+
+/// Columns of the register block.
+inline int64_t blockColumns(const IsaLevel &level) {
+  return level.microPanels * kMicroColumns;
 }
 
 } // namespace betz::cpu

@@ -1,10 +1,10 @@
 //===- LowerMatmul.cpp - Rows times prepacked panels ----------------------===//
 //
 // A task is a block of rows times a block of columns. Within it, for each
-// panel of 16 columns (which stays in the first-level cache), register blocks
-// of a few rows add products one k after another. Rows past the end repeat the
-// last row and are not stored, so that every row is computed by the same
-// instructions wherever it stands.
+// panel of 16 columns, or a few side by side, register blocks of a few rows add
+// products one k after another. The rows and the panels that are left over take
+// smaller blocks; rows past the end repeat the last row and are not stored.
+// Whatever the block, each sum takes the same products in the same order.
 //
 //===----------------------------------------------------------------------===//
 #include "codegen/cpu/LowerKernel.h"
@@ -16,20 +16,42 @@ Values emitMicroBlock(Emitter &e, const MicroBlock &block, Value depth,
   int64_t lanes = e.level().microLanes;
   mlir::VectorType type = e.vectorType(e.f32(), lanes);
   return e.loop(e.integer(0), depth, 1, initial, [&](Value k, Values sums) {
-    Value row = e.add(block.bBase, e.mul(k, block.bStride));
+    Value row = e.mul(k, block.bStride);
     Values b;
-    for (auto [group, mask] : llvm::enumerate(block.bMasks))
-      b.push_back(e.loadMasked(block.b, e.add(row, int64_t(group) * lanes),
-                               mask, type));
+    for (const MicroColumns &vector : block.columns)
+      b.push_back(
+          e.loadMasked(block.b, e.add(vector.start, row), vector.mask, type));
+    if (block.prefetch)
+      e.prefetch(block.b,
+                 e.add(block.prefetch, e.mul(k, block.prefetchStride)));
     Values next;
-    for (auto [i, first] : llvm::enumerate(block.aRows)) {
+    for (auto [i, row] : llvm::enumerate(block.rows)) {
+      Value at = e.at(block.a, e.add(row.start, k), e.f32());
       Value a =
-          e.broadcast(e.loadScalar(block.a, e.add(first, k), e.f32()), lanes);
+          e.broadcast(e.loadScalar(at, e.integer(row.offset), e.f32()), lanes);
       for (auto [j, column] : llvm::enumerate(b))
         next.push_back(e.fma(a, column, sums[i * b.size() + j]));
+      e.fenceLoads();
     }
     return next;
   });
+}
+
+void forRowBlocks(Emitter &e, Value first, Value end,
+                  llvm::function_ref<void(const Values &, bool whole)> body) {
+  auto rowsFrom = [&](Value row, int64_t count) {
+    Values rows;
+    for (int64_t i = 0; i < count; ++i)
+      rows.push_back(e.add(row, i));
+    return rows;
+  };
+  int64_t micro = e.level().microRows, tail = e.level().tailRows;
+  Value whole = e.mul(e.divide(e.sub(end, first), micro), micro);
+  Value wholeEnd = e.add(first, whole);
+  e.loop(first, wholeEnd, micro,
+         [&](Value row) { body(rowsFrom(row, micro), true); });
+  e.loop(wholeEnd, end, tail,
+         [&](Value row) { body(rowsFrom(row, tail), false); });
 }
 
 namespace {
@@ -50,12 +72,14 @@ public:
       scales = e.scratch(tile.rows);
   }
 
+  /// Row tiles first: a run of tasks keeps its columns of the weight in the
+  /// second-level cache while the rows pass by.
   void lower() {
-    int64_t columnTiles = (core.columns + tile.columns - 1) / tile.columns;
+    Value rowTiles = e.divide(e.add(rows, tile.rows - 1), tile.rows);
     e.loop(e.beginTask(), e.endTask(), 1, [&](Value task) {
-      Value firstRow = e.mul(e.divide(task, columnTiles), tile.rows);
+      Value firstRow = e.mul(e.remainder(task, rowTiles), tile.rows);
       Value lastRow = e.minimum(e.add(firstRow, tile.rows), rows);
-      Value firstColumn = e.mul(e.remainder(task, columnTiles), tile.columns);
+      Value firstColumn = e.mul(e.divide(task, rowTiles), tile.columns);
       Value lastColumn =
           e.minimum(e.add(firstColumn, tile.columns), e.integer(core.columns));
       lowerTask(firstRow, lastRow, firstColumn, lastColumn);
@@ -75,14 +99,22 @@ private:
       normaliseRows(firstRow, lastRow);
     if (scales)
       measureRows(firstRow, lastRow);
-    Value end = e.sub(lastRow, e.integer(1));
-    e.loop(firstColumn, lastColumn, kMicroColumns, [&](Value column) {
-      e.loop(firstRow, lastRow, e.level().microRows, [&](Value row) {
-        Values blockRows;
-        for (int64_t i = 0; i < e.level().microRows; ++i)
-          blockRows.push_back(e.add(row, i));
-        lowerBlock(blockRows, firstRow, end, column);
+    int64_t width = blockColumns(e.level());
+    int64_t whole = core.columns / width * width;
+    e.loop(
+        firstColumn, e.minimum(lastColumn, e.integer(whole)), width,
+        [&](Value column) { lowerColumns(firstRow, lastRow, column, width); });
+    if (whole < core.columns)
+      e.when(e.less(e.integer(whole), lastColumn), [&] {
+        lowerColumns(firstRow, lastRow, e.integer(whole), core.columns - whole);
       });
+  }
+
+  void lowerColumns(Value firstRow, Value lastRow, Value column,
+                    int64_t count) {
+    Value end = e.sub(lastRow, e.integer(1));
+    forRowBlocks(e, firstRow, lastRow, [&](const Values &block, bool whole) {
+      lowerBlock(block, firstRow, whole ? Value() : end, column, count);
     });
   }
 
@@ -103,52 +135,67 @@ private:
       e.store(statistics.measure(row).scale, scales, e.sub(row, firstRow));
     });
     epilogue.ownScale = [this, firstRow](Value row) {
-      return e.broadcast(e.loadScalar(scales, e.sub(row, firstRow), e.f32()));
+      return e.loadScalar(scales, e.sub(row, firstRow), e.f32());
     };
   }
 
+  /// `end` is the last row, or null where no row of the block lies past it.
   void lowerBlock(const Values &blockRows, Value firstRow, Value end,
-                  Value column) {
+                  Value column, int64_t count) {
     MicroBlock block;
     block.a = x;
-    for (Value row : blockRows)
-      block.aRows.push_back(rowStart(e.minimum(row, end), firstRow));
-    block.b = weight;
-    block.bBase = e.mul(e.divide(column, core.panel), core.depth * core.panel);
-    block.bStride = core.panel;
-    int64_t lanes = e.level().microLanes;
-    block.bMasks.assign(kMicroColumns / lanes, Value());
-    Values sums(blockRows.size() * block.bMasks.size(), e.splat(0, lanes));
-    sums = emitMicroBlock(e, block, e.integer(core.depth), sums);
     for (auto [i, row] : llvm::enumerate(blockRows))
-      e.when(e.lessEqual(row, end), [&, i = i, row = row] {
-        Values rowSums;
-        for (size_t j = 0; j < block.bMasks.size(); ++j)
-          rowSums.append(e.split(sums[i * block.bMasks.size() + j]));
-        storeRow(rowSums, row, column);
-      });
+      if (end)
+        block.rows.push_back({rowStart(e.minimum(row, end), firstRow)});
+      else
+        block.rows.push_back(
+            {rowStart(blockRows[0], firstRow), int64_t(i) * xStride});
+    block.b = weight;
+    block.bStride = core.panel;
+    Value panel = e.mul(column, core.depth);
+    int64_t lanes = e.level().microLanes;
+    for (int64_t at = 0; at < count; at += lanes)
+      block.columns.push_back(
+          {e.add(panel,
+                 at / core.panel * core.panel * core.depth + at % core.panel),
+           Value()});
+    size_t width = block.columns.size();
+    if (!end)
+      prefetchNext(block, e.sub(blockRows[0], firstRow), panel, count);
+    Values sums(blockRows.size() * width, e.splat(0, lanes));
+    sums = emitMicroBlock(e, block, e.integer(core.depth), sums);
+    for (auto [i, row] : llvm::enumerate(blockRows)) {
+      auto store = [&, i = i, row = row] {
+        storeRow(llvm::ArrayRef(sums).slice(i * width, width), row, column,
+                 count);
+      };
+      if (end)
+        e.when(e.lessEqual(row, end), store);
+      else
+        store();
+    }
   }
 
-  /// Whole groups of columns are stored as they are; the last panel may end
-  /// inside one.
-  void storeRow(const Values &sums, Value row, Value column) {
-    int64_t tail = core.columns % kMicroColumns;
-    auto whole = [&] {
-      for (auto [j, sum] : llvm::enumerate(sums))
-        epilogue.finish(sum, row, e.add(column, int64_t(j) * kLanes), {});
-    };
-    auto partial = [&] {
-      for (auto [j, sum] : llvm::enumerate(sums)) {
-        int64_t left = tail - int64_t(j) * kLanes;
-        if (left > 0)
-          epilogue.finish(sum, row, e.add(column, int64_t(j) * kLanes),
-                          left < kLanes ? e.laneMask(left) : Value());
-      }
-    };
-    if (tail == 0)
-      return whole();
-    Value last = e.integer(core.columns - tail);
-    e.when(e.less(column, last), whole, partial);
+  /// While the task's blocks of rows pass over some panels, each fetches its
+  /// share of the next ones: they come from the last-level cache, which one
+  /// block would wait for. Fetching past the end does no harm.
+  void prefetchNext(MicroBlock &block, Value localRow, Value panel,
+                    int64_t count) {
+    int64_t micro = e.level().microRows;
+    int64_t share = std::max<int64_t>(1, count * micro / tile.rows);
+    Value fetched = e.mul(e.divide(localRow, micro), share * core.depth);
+    block.prefetch = e.add(e.add(panel, count * core.depth), fetched);
+    block.prefetchStride = share;
+  }
+
+  void storeRow(llvm::ArrayRef<Value> sums, Value row, Value column,
+                int64_t count) {
+    int64_t lanes = e.level().microLanes;
+    for (auto [j, sum] : llvm::enumerate(sums)) {
+      int64_t at = int64_t(j) * lanes, left = count - at;
+      epilogue.finish(sum, row, e.add(column, at),
+                      left < lanes ? e.laneMask(left, lanes) : Value());
+    }
   }
 
   Emitter &e;

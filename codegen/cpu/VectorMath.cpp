@@ -7,9 +7,9 @@ namespace arith = mlir::arith;
 /// Horner's rule, coefficients from the constant term up.
 static Value emitPolynomial(Emitter &e, Value x,
                             llvm::ArrayRef<double> coefficients) {
-  Value sum = e.splat(coefficients.back());
+  Value sum = e.splatLike(x, coefficients.back());
   for (double c : llvm::reverse(coefficients.drop_back()))
-    sum = e.fma(sum, x, e.splat(c));
+    sum = e.fma(sum, x, e.splatLike(x, c));
   return sum;
 }
 
@@ -17,29 +17,30 @@ Value emitExp(Emitter &e, Value x) {
   // x = n ln 2 + r with |r| <= ln 2 / 2; e^r by a Chebyshev interpolation,
   // 2^n through the exponent bits. ln 2 is split in two so that r is exact.
   // NaN takes the second operand of fmin and fmax, so x stands there.
-  Value low = e.fmax(e.splat(-87.0), x);
-  Value clamped = e.fmin(e.splat(88.0), low);
-  Value n = e.round(e.fmul(clamped, e.splat(1.4426950408889634)));
-  Value r = e.fma(n, e.splat(-0.693359375), clamped);
-  r = e.fma(n, e.splat(2.12194440054690583e-4), r);
+  Value low = e.fmax(e.splatLike(x, -87.0), x);
+  Value clamped = e.fmin(e.splatLike(x, 88.0), low);
+  Value n = e.round(e.fmul(clamped, e.splatLike(x, 1.4426950408889634)));
+  Value r = e.fma(n, e.splatLike(x, -0.693359375), clamped);
+  r = e.fma(n, e.splatLike(x, 2.12194440054690583e-4), r);
   Value power =
       emitPolynomial(e, r,
                      {1.0, 1.000000040, 5.000000050e-01, 1.666640542e-01,
                       4.166634029e-02, 8.375958627e-03, 1.394214788e-03});
-  Value exponent = e.builder.create<arith::FPToSIOp>(e.where, e.vectorI32(), n);
-  Value biased =
-      e.builder.create<arith::AddIOp>(e.where, exponent, e.splatInteger(127));
-  Value bits =
-      e.builder.create<arith::ShLIOp>(e.where, biased, e.splatInteger(23));
-  Value scale =
-      e.builder.create<arith::BitcastOp>(e.where, e.vectorF32(), bits);
+  int64_t lanes = Emitter::lanesOf(x);
+  Value exponent = e.builder.create<arith::FPToSIOp>(
+      e.where, e.vectorType(e.builder.getI32Type(), lanes), n);
+  Value biased = e.builder.create<arith::AddIOp>(e.where, exponent,
+                                                 e.splatInteger(127, lanes));
+  Value bits = e.builder.create<arith::ShLIOp>(e.where, biased,
+                                               e.splatInteger(23, lanes));
+  Value scale = e.builder.create<arith::BitcastOp>(e.where, x.getType(), bits);
   return e.fmul(power, scale);
 }
 
 /// erf by a rational minimax fit on [-3.95, 3.95]; 1 - erf(3.95) < 3e-8.
 static Value emitErf(Emitter &e, Value x) {
-  Value low = e.fmax(e.splat(-3.95), x);
-  Value t = e.fmin(e.splat(3.95), low);
+  Value low = e.fmax(e.splatLike(x, -3.95), x);
+  Value t = e.fmin(e.splatLike(x, 3.95), low);
   Value square = e.fmul(t, t);
   Value above =
       emitPolynomial(e, square,
@@ -50,20 +51,20 @@ static Value emitErf(Emitter &e, Value x) {
                      {1.0, 5.052721794e-01, 1.155819374e-01, 1.526888363e-02,
                       1.197980252e-03, 3.784050554e-05});
   Value y = e.fdiv(e.fmul(t, above), below);
-  return e.fmax(e.splat(-1.0), e.fmin(e.splat(1.0), y));
+  return e.fmax(e.splatLike(x, -1.0), e.fmin(e.splatLike(x, 1.0), y));
 }
 
 Value emitGelu(Emitter &e, Value x) {
-  Value erf = emitErf(e, e.fmul(x, e.splat(0.70710678118654752)));
-  Value half = e.fmul(x, e.splat(0.5));
+  Value erf = emitErf(e, e.fmul(x, e.splatLike(x, 0.70710678118654752)));
+  Value half = e.fmul(x, e.splatLike(x, 0.5));
   return e.fma(half, erf, half);
 }
 
 Value emitSilu(Emitter &e, Value x) {
   // emitExp stays finite; the square of half the way does overflow, so that
   // what lies far below zero gives zero and minus infinity gives NaN.
-  Value half = emitExp(e, e.fmul(x, e.splat(-0.5)));
-  return e.fdiv(x, e.fma(half, half, e.splat(1.0)));
+  Value half = emitExp(e, e.fmul(x, e.splatLike(x, -0.5)));
+  return e.fdiv(x, e.fma(half, half, e.splatLike(x, 1.0)));
 }
 
 SinCos emitSinCosTurns(Emitter &e, Value turns) {

@@ -1,4 +1,4 @@
-//===- VectorMath.h - Elementary functions on eight lanes -----------------===//
+//===- VectorMath.h - Elementary functions on f32 vectors -----------------===//
 #pragma once
 
 #include "codegen/cpu/Emitter.h"

@@ -35,15 +35,23 @@ void chooseMatmulTile(KernelSpec &spec, const MatmulCore &core, Path path,
     return tiles(rows, tileRows) * tiles(core.columns, tileColumns);
   };
   const bool tma = path == Path::MatmulTma;
-  if (tma && core.depth >= 1024 && tiles(rows, 128) % 2 == 0 &&
-      blocks(128, kClusterColumns) >= 2 * kProcessors)
-    spec.tile = {128, kClusterColumns, 64, 4};
-  else if (blocks(128, 128) >= kProcessors)
+  if (blocks(128, 128) >= kProcessors)
     spec.tile = {128, 128, 64, 3};
   else if (tma && blocks(64, 128) >= kProcessors)
     spec.tile = {64, 128, 64, 4};
   else
     spec.tile = {64, 64, 64, tma && blocks(64, 64) <= kProcessors ? 8 : 4};
+}
+
+/// Queries of a block: 128 where that still fills the processors, since each
+/// block reads all keys of its window.
+int64_t attentionRows(const KernelSpec &spec,
+                      std::span<const int64_t> extents) {
+  const auto &core = std::get<AttentionCore>(spec.core);
+  const int64_t windows =
+      core.batchSymbol < 0 ? 1 : extents[size_t(core.batchSymbol)];
+  const int64_t blocks = windows * core.heads * tiles(core.queries, 128);
+  return core.queries > 64 && blocks >= 2 * kProcessors ? 128 : 64;
 }
 
 /// Code of one kernel for one instruction set.
@@ -118,7 +126,7 @@ void chooseTile(KernelSpec &spec, const Architecture &architecture,
                             extents);
   case Path::AttentionMma:
     spec.plan.keyBlock = 64;
-    spec.tile.rows = 64;
+    spec.tile.rows = attentionRows(spec, extents);
     return;
   case Path::AttentionSimt:
     spec.plan.keyBlock = 32;

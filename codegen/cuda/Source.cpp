@@ -171,8 +171,6 @@ private:
     header = "matmul_tma.cuh";
     threads += 32;
     sharedBytes += tile.stages * 16; // barriers
-    clusterBlocks = tile.columns == kClusterColumns ? 2 : 1;
-    constant("clusterBlocks", clusterBlocks);
     if (tile.columns == 128)
       blocksPerSm = 2;
     auto map = [&](int32_t number, int64_t boxRows) {
@@ -182,8 +180,7 @@ private:
     };
     globals += fmt::format(
         "extern \"C\" __constant__ MapDescription {}_maps[2] = {{{}, {}}};\n\n",
-        name, map(core.x, tile.rows),
-        map(core.weight, tile.columns / clusterBlocks));
+        name, map(core.x, tile.rows), map(core.weight, tile.columns));
     mapParameters = ",\n    const __grid_constant__ TensorMap xMap,\n"
                     "    const __grid_constant__ TensorMap weightMap";
     body = "  MatmulTma<Spec>(spec, extents, shared)\n"
@@ -233,8 +230,11 @@ private:
     flag("skipsCausal", core.causal && core.sparsity >= SparsityRule::Causal);
     flag("skipsByMap",
          core.blockMap >= 0 && core.sparsity >= SparsityRule::BlockMap);
-    threads = 128;
-    useShared((64 + 4 * 64) * (core.headSize * 2 + 16));
+    constant("queryTile", spec.tile.rows);
+    threads = 2 * spec.tile.rows;
+    if (spec.tile.rows == 128 && core.headSize <= 64)
+      blocksPerSm = 2;
+    useShared((spec.tile.rows + 4 * 64) * (core.headSize * 2 + 16));
     body = "  AttentionMma<Spec>(spec, shared).run(epilogue, extents);\n";
   }
 
@@ -511,19 +511,16 @@ private:
         "#include \"{}\"\n\nusing namespace betz;\n\n{}"
         "struct Spec {{\n{}}};\n\n{}"
         "extern \"C\" __constant__ Launch {}_launch = {{{}, {}, 0, {}}};\n\n"
-        "extern \"C\" __global__ void {}__launch_bounds__({}{})\n"
+        "extern \"C\" __global__ void __launch_bounds__({}{})\n"
         "{}(const __grid_constant__ Operands<{}> operands,\n"
         "    const int64 *extents{}) {{\n"
         "  followPrevious();\n"
         "  Spec spec;\n{}{}{}}}\n",
         header, globals, members,
         usesEpilogue ? epilogueText() + "\n" : std::string(), name, threads,
-        sharedBytes,
-        flags | (clusterBlocks > 1 ? clusterBlocks << kCudaClusterShift : 0),
-        clusterBlocks > 1 ? fmt::format("__cluster_dims__({}) ", clusterBlocks)
-                          : std::string(),
-        threads, blocksPerSm ? fmt::format(", {}", blocksPerSm) : std::string(),
-        name, spec.operands.size(), mapParameters, setup,
+        sharedBytes, flags, threads,
+        blocksPerSm ? fmt::format(", {}", blocksPerSm) : std::string(), name,
+        spec.operands.size(), mapParameters, setup,
         usesEpilogue ? "  const Epilogue epilogue{operands};\n" : "", body);
   }
 
@@ -534,7 +531,7 @@ private:
   std::string header, globals, members, setup, body;
   std::string mapParameters;
   int64_t threads = 0, sharedBytes = 0;
-  uint32_t clusterBlocks = 0, blocksPerSm = 0;
+  uint32_t blocksPerSm = 0;
   bool usesEpilogue = true;
 };
 

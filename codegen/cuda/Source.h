@@ -10,10 +10,6 @@ namespace betz::cuda {
 /// name and content.
 std::span<const std::pair<std::string_view, std::string_view>> kernelHeaders();
 
-/// Columns of the Hopper tile that two blocks of a cluster compute together; it
-/// needs an even number of row tiles.
-inline constexpr int64_t kClusterColumns = 256;
-
 /// The path that a spec takes.
 enum class Path : uint8_t {
   MatmulSimt,

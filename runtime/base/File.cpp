@@ -42,7 +42,9 @@ Status systemError(const std::filesystem::path &path, std::string_view doing) {
 
 Result<MappedFile> MappedFile::open(const std::filesystem::path &path,
                                     bool prefault) {
-  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // O_NONBLOCK, lest a pipe that nobody writes to hold this up; it means
+  // nothing for the regular files that pass below.
+  FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (fd.get() < 0)
     return systemError(path, "open");
   struct stat info;
@@ -176,15 +178,55 @@ Status writeFileAtomically(const std::filesystem::path &given,
   return Status::ok();
 }
 
-Status checkKeeps(const std::filesystem::path &output,
-                  const std::vector<std::filesystem::path> &inputs) {
-  for (const std::filesystem::path &input : inputs) {
-    std::error_code error;
-    if (std::filesystem::is_regular_file(output, error) &&
-        std::filesystem::equivalent(output, input, error))
-      return invalidArgument(
-          fmt::format("{}: would replace the input {}; write to another file",
-                      output.string(), input.string()));
+namespace {
+
+/// One file under two names; devices may well be given twice.
+bool isSameFile(const std::filesystem::path &one,
+                const std::filesystem::path &other) {
+  std::error_code error;
+  if (std::filesystem::exists(one, error))
+    return std::filesystem::is_regular_file(one, error) &&
+           std::filesystem::equivalent(one, other, error);
+  return std::filesystem::weakly_canonical(one, error) ==
+         std::filesystem::weakly_canonical(other, error);
+}
+
+Status checkFolder(const std::filesystem::path &path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error))
+    return invalidArgument(
+        fmt::format("{}: is a folder; give a file", path.string()));
+  std::filesystem::path folder = followLinks(path).parent_path();
+  if (folder.empty())
+    folder = ".";
+  if (!std::filesystem::is_directory(folder, error))
+    return notFound(fmt::format("{}: {} is no folder; make it first",
+                                path.string(), folder.string()));
+  if (!std::filesystem::exists(path, error) &&
+      ::access(folder.c_str(), W_OK | X_OK) != 0)
+    return systemError(path, "write into " + folder.string());
+  return Status::ok();
+}
+
+} // namespace
+
+Status checkOutputs(const std::vector<std::filesystem::path> &outputs,
+                    const std::vector<std::filesystem::path> &inputs) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const std::filesystem::path &output = outputs[i];
+    if (output.empty() || output == "-")
+      continue;
+    for (const std::filesystem::path &input : inputs)
+      if (!input.empty() && isSameFile(output, input))
+        return invalidArgument(
+            fmt::format("{}: would replace the input {}; write to another file",
+                        output.string(), input.string()));
+    for (size_t j = 0; j < i; ++j)
+      if (!outputs[j].empty() && isSameFile(output, outputs[j]))
+        return invalidArgument(
+            fmt::format("{}: is to hold two outputs; give each its own file",
+                        output.string()));
+    BETZ_RETURN_IF_ERROR(checkFolder(output));
   }
   return Status::ok();
 }

@@ -41,10 +41,12 @@ Status writeFileAtomically(const std::filesystem::path &path,
 Status writeFileAtomically(const std::filesystem::path &path,
                            std::string_view contents);
 
-/// An error if `output` is one of `inputs`, under whatever name. Empty paths
-/// and files that are not there are no such file.
-Status checkKeeps(const std::filesystem::path &output,
-                  const std::vector<std::filesystem::path> &inputs);
+/// What can be known before work begins of files to be written: an error if one
+/// is also among `inputs`, under whatever name, or among the other outputs, is
+/// a folder, or would lie in a folder that is not there or not writable. Empty
+/// paths and "-" are no files.
+Status checkOutputs(const std::vector<std::filesystem::path> &outputs,
+                    const std::vector<std::filesystem::path> &inputs);
 
 /// Removes what unfinished calls of writeFileAtomically have written, for a
 /// process that a signal ends. Safe in a signal handler; the calls then fail.

@@ -36,10 +36,13 @@ struct Units {
   std::vector<double> spikeTimes;
   /// Where each unit's spikes end in spikeTimes.
   std::vector<int64_t> spikeEnds;
+  /// False where the file has no column of spike times at all.
+  bool haveSpikes = true;
   /// When units were observed, sorted and disjoint; empty when not said.
   std::vector<Interval> observed;
 
   int64_t count() const { return int64_t(ids.size()); }
+  bool canBeDecoded() const { return count() > 0 && haveSpikes; }
   std::span<const double> spikes(int64_t row) const;
 };
 

@@ -96,6 +96,10 @@ Result<std::vector<int64_t>> UnitsReader::readEnds(const std::string &column,
     return broken(index, fmt::format("is missing, so that {} cannot be divided "
                                      "among {} units",
                                      column, units.ids.size()));
+  BETZ_ASSIGN_OR_RETURN(Hdf5Info info, file.info(at(index)));
+  if (info.shape.size() != 1)
+    return broken(index,
+                  fmt::format("has shape {}, not one end a unit", info.shape));
   BETZ_ASSIGN_OR_RETURN(std::vector<int64_t> ends,
                         file.readIntegers(at(index)));
   if (ends.size() != units.ids.size())
@@ -155,6 +159,7 @@ void UnitsReader::sortSpikes() {
 Status UnitsReader::readSpikes() {
   BETZ_ASSIGN_OR_RETURN(bool present, has("spike_times"));
   if (!present) {
+    units.haveSpikes = false;
     units.spikeEnds.assign(units.ids.size(), 0);
     if (!units.ids.empty())
       warnings.push_back("/units/spike_times is missing: no unit has spikes");

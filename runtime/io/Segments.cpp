@@ -115,11 +115,12 @@ Status cutByBehavior(const Recording &recording, const Series &series,
 
 Result<Segmentation> findSegments(const Recording &recording,
                                   const Series *behavior) {
-  if (recording.units.count() == 0)
-    return dataLoss(fmt::format("{}: /units: is missing or empty, so there is "
-                                "nothing to decode; give a recording with "
+  if (!recording.units.canBeDecoded())
+    return dataLoss(fmt::format("{}: /units{}: is missing or empty, so there "
+                                "is nothing to decode; give a recording with "
                                 "sorted units",
-                                recording.file.string()));
+                                recording.file.string(),
+                                recording.units.count() ? "/spike_times" : ""));
   Segmentation found = findObserved(recording);
   for (const Interval &segment : found.segments)
     if (!std::isfinite(segment.start) || !std::isfinite(segment.stop))

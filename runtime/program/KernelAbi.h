@@ -39,9 +39,7 @@ struct CudaLaunchGeometry {
   /// persistent: as many blocks as fill every multiprocessor with this many,
   /// and no more than there are tasks; each block loops over its share.
   uint32_t blocksPerSm = 0;
-  /// kCudaDependentLaunch or 0, and from bit kCudaClusterShift the blocks of a
-  /// cluster (0: none), by whose number the grid is rounded up. The other bits
-  /// are 0.
+  /// kCudaDependentLaunch or 0; the other bits are 0.
   uint32_t flags = 0;
 };
 static_assert(sizeof(CudaLaunchGeometry) == 16);
@@ -50,8 +48,6 @@ static_assert(sizeof(CudaLaunchGeometry) == 16);
 /// serialization), so it waits by griddepcontrol.wait before it touches what
 /// others write. Without effect below compute capability 9.0.
 inline constexpr uint32_t kCudaDependentLaunch = 1;
-
-inline constexpr uint32_t kCudaClusterShift = 8;
 
 /// NAME_launch.
 inline constexpr char kCudaLaunchSuffix[] = "_launch";

@@ -267,13 +267,15 @@ TEST_P(CudaKernel, Attention) {
     std::vector<Operand> inputs;
     for (int i = 0; i < 3; ++i)
       inputs.push_back(random(spec.operands[size_t(i)]));
-    std::vector<int32_t> times, bounds, map = {1, int32_t(generator() % 2)};
+    // One row of the map sees everything, one nothing, one something.
+    std::vector<int32_t> times, bounds, map = {1, 1, 0, 0, 0, 1};
     if (c.ragged) {
       for (int64_t e = 0; e < extents[1]; ++e)
         times.push_back(int32_t(e * 100 / extents[1]));
-      for (int q = 0; q < 33; ++q) { // the last sees nothing
-        bounds.push_back(q == 32 ? 1 : q * 3 - 20);
-        bounds.push_back(q == 32 ? 0 : q * 3 + 20);
+      for (int q = 0; q < kTestQueries; ++q) { // every 50th sees nothing
+        const bool blind = q % 50 == 49;
+        bounds.push_back(blind ? 1 : q * 2 / 3 - 20);
+        bounds.push_back(blind ? 0 : q * 2 / 3 + 20);
       }
       inputs.push_back(integers(spec.operands[3], c.splits));
       inputs.push_back(integers(spec.operands[4], times));
@@ -282,9 +284,12 @@ TEST_P(CudaKernel, Attention) {
       inputs.push_back(integers(spec.operands[3], map));
     }
     Operand result = run(spec, inputs, {4, 4 * 4096});
+    Operand large = run(spec, inputs, {256, 256 * 4096});
+    EXPECT_EQ(0, std::memcmp(result.real.data(), large.real.data(),
+                             result.real.size() * sizeof(float)));
     std::vector<double> expected;
     for (int64_t b = 0; b < 3; ++b)
-      for (int64_t q = 0; q < 33; ++q)
+      for (int64_t q = 0; q < kTestQueries; ++q)
         for (int64_t h = 0; h < c.heads; ++h) {
           const int64_t first = c.ragged ? c.splits[size_t(b)] : b * 70;
           const int64_t end = c.ragged ? c.splits[size_t(b) + 1] : first + 70;
@@ -294,7 +299,7 @@ TEST_P(CudaKernel, Attention) {
             const bool seen =
                 c.ragged ? bounds[size_t(2 * q)] <= times[size_t(e)] &&
                                times[size_t(e)] <= bounds[size_t(2 * q + 1)]
-                         : map[size_t((e - first) / 64)] != 0;
+                         : map[size_t(q / 64 * 2 + (e - first) / 64)] != 0;
             if (!seen)
               continue;
             double score = 0;

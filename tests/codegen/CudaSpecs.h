@@ -5,6 +5,9 @@
 
 namespace betz {
 
+/// Of attentionSpec: two tiles of 128, or three of 64, the last not whole.
+inline constexpr int64_t kTestQueries = 150;
+
 inline OperandSpec batchRows(int64_t factor, int64_t columns,
                              DType dtype = DType::BF16) {
   return {dtype, {0, factor, 0}, columns, columns, 0};
@@ -45,27 +48,27 @@ inline KernelSpec attentionSpec(int64_t heads, int64_t size, bool ragged,
   core.q = 0, core.k = 1, core.v = 2;
   core.heads = core.kvHeads = heads;
   core.headSize = size;
-  core.queries = 33;
+  core.queries = kTestQueries;
   core.scale = 0.125;
   core.batchSymbol = 0;
   OperandSpec kv =
       ragged ? events(heads * size, dtype) : batchRows(70, heads * size, dtype);
   kv.rowStride = 2 * heads * size;
-  spec.operands = {constant(33, heads * size, dtype), kv, kv};
+  spec.operands = {constant(kTestQueries, heads * size, dtype), kv, kv};
   core.sharedQuery = true;
   if (ragged) {
     core.rowSplits = 3, core.keyTime = 4, core.bounds = 5;
     core.sparsity = SparsityRule::TimeBounds;
     spec.operands.push_back({DType::I32, {0, 1, 1}, 1, 1, 0});
     spec.operands.push_back(events(1, DType::I32));
-    spec.operands.push_back(constant(33, 2, DType::I32));
+    spec.operands.push_back(constant(kTestQueries, 2, DType::I32));
   } else {
     core.keys = 70;
     core.blockMap = 3, core.mapBlock = 64, core.mapColumns = 2;
     core.sparsity = SparsityRule::BlockMap;
-    spec.operands.push_back(constant(1, 2, DType::I32));
+    spec.operands.push_back(constant(3, 2, DType::I32));
   }
-  spec.operands.push_back(batchRows(33, heads * size, dtype));
+  spec.operands.push_back(batchRows(kTestQueries, heads * size, dtype));
   spec.core = core;
   return spec;
 }

@@ -133,6 +133,25 @@ def check_paths(check):
         check.refuse(["betz", "compile", name, "-o", "x"], name)
         check.refuse(["betz", "compile", "--weights", name, "-o", "x"], name)
         check.refuse(["betz", "interpret", "demo.toml", "--input", name], name)
+    os.mkfifo(check.path("pipe"))  # nobody writes to it
+    for name in ("pipe", ""):
+        check.refuse(["betz-rt", "run", name, "--input", "in"], name)
+        check.refuse(["betz-rt", "run", "m.betz", "--input", name], name)
+        check.refuse(["betz-rt", "run", "m.betz", "--nwb", name], name)
+        check.refuse(["betz", "compile", name, "-o", "x"], name)
+        check.refuse(["betz", "compile", "demo.toml", "--weights", name, "-o",
+                      "x"], name)
+    check.refuse(["betz-rt", "run", "m.betz", "--nwb", "s.nwb", "--csv", ""],
+                 "--csv", "empty")
+    # Nothing is written when the second output cannot be, or is the first.
+    for other, needle in (("missing/x", "missing"), ("folder", "folder"),
+                          ("x", "two outputs")):
+        check.refuse(["betz", "compile", "--weights", "w", "-o", "x", "--json",
+                      other], other, needle)
+        check.refuse(["betz-rt", "run", "m.betz", "--nwb", "s.nwb", "--csv",
+                      "x", "--json", other], other, needle)
+        check.refuse(["betz-rt", "bench", "m.betz", "--trace", "x",
+                      "--roofline", other], other, needle)
     for output in ("folder", "missing/x", "/proc/x", "in/x"):
         check.refuse(["betz", "compile", "--weights", "w", "-o", output],
                      output)

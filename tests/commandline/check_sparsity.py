@@ -46,15 +46,15 @@ def main():
     with open(path) as file:
         report = json.load(file)
     assert (report["queries"], report["query_block"],
-            report["key_block"]) == (latents, 48, 64)
+            report["key_block"]) == (latents, 64, 64)
     states = collections.Counter()
     for window in report["windows"]:
         times = window["time_bins"]
         assert len(times) == window["events"] and times == sorted(times)
-        rows = [[expected_block(range(query, min(query + 48, latents)),
+        rows = [[expected_block(range(query, min(query + 64, latents)),
                                 times[key:key + 64], latents, bins, reach)
                  for key in range(0, len(times), 64)]
-                for query in range(0, latents, 48)]
+                for query in range(0, latents, 64)]
         assert rows == window["blocks"], window["window"]
         cells = [cell for row in rows for cell in row]
         assert window["elements"] == latents * len(times)

@@ -27,6 +27,7 @@ RUNTIME_USES = {
     "betz_session": ["betz_program", "betz_hal", "betz_hal_cpu",
                      "betz_hal_cuda", "betz_hal_null", "betz_io"],
     "betz_codegen_common": ["betz_program", "betz_hal"],
+    "betz_codegen_cuda": ["betz_base", "betz_program", "betz_codegen_common"],
     "betz_command_line": ["betz_base"],
     "betz_decoder_info": ["betz_io"],
     "betz_runtime_commands": ["betz_command_line", "betz_decoder_info",
@@ -42,7 +43,7 @@ COMPILER_USES = {
     "betz_codegen_cpu": ["betz_passes", "betz_codegen_common"],
     # @prepare runs in the f64 interpreter when a program is compiled.
     "betz_compiler": ["betz_passes", "betz_reference", "betz_codegen_common",
-                      "betz_codegen_cpu"],
+                      "betz_codegen_cpu", "betz_codegen_cuda"],
     "betz_compiler_commands": ["betz_command_line", "betz_decoder_info",
                                "betz_compiler",
                                "betz_frontend", "betz_reference",

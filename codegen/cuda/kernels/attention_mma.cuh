@@ -1,10 +1,10 @@
 //===- attention_mma.cuh - Attention on mma.sync --------------------------===//
 //
-// A block takes one batch element, one head and 64 queries, a warp 16 of them;
-// keys come in blocks of 64 counted from the window's first, the next block's
-// copy under this one's products. Online softmax after Dao, "FlashAttention-2"
-// (2023). A block that no query of the tile sees is skipped, which changes no
-// bits: it would add zeros.
+// A block takes one batch element, one head and some queries, a warp 16 of
+// them; keys come in blocks of 64 counted from the window's first, the next
+// block's copy under this one's products. Online softmax after Dao,
+// "FlashAttention-2" (2023). A block that no query of the tile sees is skipped,
+// which changes no bits: it would add zeros.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -16,9 +16,10 @@ namespace betz {
 
 /// Spec: as visibility.cuh, and heads, kvHeads, headSize (a multiple of 16 up
 /// to 128), scale, q, k, v (16-byte aligned bf16), qStride, kStride, vStride,
-/// skipsByTime.
+/// queryTile (64 or 128), skipsByTime, skipsCausal, skipsByMap.
 template <typename Spec> class AttentionMma {
-  static constexpr int D = Spec::headSize, BQ = 64, BK = 64, threads = 128;
+  static constexpr int D = Spec::headSize, BQ = Spec::queryTile, BK = 64;
+  static constexpr int threads = 2 * BQ;
   static constexpr int pitch = D * 2 + 16; // bytes of a row
   static constexpr int tileBytes = BK * pitch;
   static constexpr int chunks = D / 8;
@@ -99,14 +100,23 @@ private:
       if (block > keys.end - Spec::queries + firstQuery + BQ - 1)
         return keys.end;
     if constexpr (Spec::skipsByMap) {
-      const int row = firstQuery / Spec::mapBlock * Spec::mapColumns;
-      for (; block < keys.end; block += BK) {
-        const int64 column = (block - keys.first) / Spec::mapBlock;
-        if (column < Spec::mapColumns && spec.blockMap[row + column] != 0)
+      for (; block < keys.end; block += BK)
+        if (mapShows((block - keys.first) / Spec::mapBlock))
           break;
-      }
     }
     return block;
+  }
+
+  /// Whether some query of the tile sees the map's `column`.
+  __device__ __forceinline__ bool mapShows(int64 column) const {
+    if (column >= Spec::mapColumns)
+      return false;
+    const int last = min(firstQuery + BQ, Spec::queries) - 1;
+    for (int row = firstQuery / Spec::mapBlock; row <= last / Spec::mapBlock;
+         ++row)
+      if (spec.blockMap[row * Spec::mapColumns + column] != 0)
+        return true;
+    return false;
   }
 
   __device__ __forceinline__ void loadQueries() {

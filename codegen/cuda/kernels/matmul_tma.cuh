@@ -2,10 +2,8 @@
 //
 // One warp starts bulk copies; each warpgroup of the others multiplies 64 rows
 // by all columns of the tile, one stage's products under way while the next is
-// awaited. With two blocks in a cluster, which take neighbouring row tiles and
-// the same columns, each brings in half of the weight's tile and hands it to
-// both. A result's products are added in steps of 16 k in order, so that
-// neither tile nor cluster changes bits.
+// awaited. A result's products are added in steps of 16 k in order, so that no
+// tile changes bits.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -16,61 +14,46 @@
 
 namespace betz {
 
-/// Spec: as MatmulTile, and clusterBlocks (1 or 2); threads is 2 * tileRows,
-/// beside which a warp copies; tileColumns is 64, 128 or 256.
+/// Spec: as MatmulTile; threads is 2 * tileRows, beside which a warp copies;
+/// tileColumns is 64 or 128. Behind the stages lie their barriers.
 template <typename Spec> class MatmulTma : MatmulTile<Spec> {
   using Tile = MatmulTile<Spec>;
   static constexpr int NT = Tile::BN / 8, stages = Tile::stages;
-  static constexpr int cluster = Spec::clusterBlocks;
-  static constexpr int share = Tile::BN / cluster; // weight rows a block copies
-  static constexpr int columnTiles = (Spec::columns + Tile::BN - 1) / Tile::BN;
   static_assert(Tile::threads == 2 * Tile::BM, "a warpgroup has 64 rows");
 
 public:
   __device__ __forceinline__ MatmulTma(const Spec &spec, const int64 *extents,
                                        unsigned char *shared)
-      : Tile(spec, extents, shared), rank(cluster > 1 ? rankInCluster() : 0),
+      : Tile(spec, extents, shared),
         full(this->base + stages * Tile::stageBytes), empty(full + stages * 8) {
-    const unsigned group = blockIdx.x / cluster;
-    this->firstRow = (int64(group / columnTiles) * cluster + rank) * Tile::BM;
-    this->firstColumn = int(group % columnTiles) * Tile::BN;
   }
 
   template <typename Epilogue>
   __device__ __forceinline__ void
   run(const Epilogue &epilogue, const TensorMap &x, const TensorMap &weight) {
-    if (this->firstRow - rank * Tile::BM >= this->rows)
-      return; // all blocks of the cluster
+    if (this->firstRow >= this->rows)
+      return;
     if (threadIdx.x == 0) {
       for (int s = 0; s < stages; ++s) {
         initBarrier(full + s * 8, 1);
-        initBarrier(empty + s * 8, cluster * Tile::threads / 32);
+        initBarrier(empty + s * 8, Tile::threads / 32);
       }
       showBarriers();
     }
-    syncAll();
+    __syncthreads();
     if (warpOf(threadIdx.x) == Tile::threads / 32) {
       if (laneOf(threadIdx.x) == 0)
         copyStages(x, weight);
-    } else {
-      multiplyStages();
-      syncFirst<Tile::threads>();
-      this->stageResults(sums, warpOf(threadIdx.x) * 16, 0);
-      syncFirst<Tile::threads>();
-      this->finishRows(epilogue);
+      return;
     }
-    if constexpr (cluster > 1)
-      syncCluster(); // no block leaves while another may reach into it
+    multiplyStages();
+    syncFirst<Tile::threads>();
+    this->stageResults(sums, warpOf(threadIdx.x) * 16, 0);
+    syncFirst<Tile::threads>();
+    this->finishRows(epilogue);
   }
 
 private:
-  __device__ __forceinline__ static void syncAll() {
-    if constexpr (cluster > 1)
-      syncCluster();
-    else
-      __syncthreads();
-  }
-
   __device__ __forceinline__ void copyStages(const TensorMap &x,
                                              const TensorMap &weight) const {
     for (int step = 0; step < Tile::steps; ++step) {
@@ -80,12 +63,7 @@ private:
       const uint32 barrier = full + slot * 8;
       expectBytes(barrier, Tile::stageBytes);
       copyBox(this->left(slot), x, k, int(this->firstRow), barrier);
-      const int column = this->firstColumn + int(rank) * share;
-      const uint32 to = this->right(slot) + rank * share * 128;
-      if constexpr (cluster > 1)
-        copyBoxToAll(to, weight, k, column, barrier, (1 << cluster) - 1);
-      else
-        copyBox(to, weight, k, column, barrier);
+      copyBox(this->right(slot), weight, k, this->firstColumn, barrier);
     }
   }
 
@@ -112,18 +90,14 @@ private:
     commitMultiply();
   }
 
-  /// Tells every block's copying warp that this warp has done with a slot.
+  /// Tells the copying warp that this warp has done with a slot.
   __device__ __forceinline__ void release(int slot) const {
     __syncwarp();
-    if constexpr (cluster == 1) {
-      if (laneOf(threadIdx.x) == 0)
-        arrive(empty + slot * 8);
-    } else if (laneOf(threadIdx.x) < cluster) {
-      arriveAt(empty + slot * 8, uint32(laneOf(threadIdx.x)));
-    }
+    if (laneOf(threadIdx.x) == 0)
+      arrive(empty + slot * 8);
   }
 
-  uint32 rank, full, empty;
+  uint32 full, empty;
   float sums[1][NT][4] = {};
 };
 

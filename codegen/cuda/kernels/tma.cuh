@@ -1,6 +1,6 @@
 //===- tma.cuh - Bulk copies of tiles and the barriers they complete on ---===//
 //
-// PTX ISA: mbarrier, cp.async.bulk.tensor, thread block clusters.
+// PTX ISA: mbarrier, cp.async.bulk.tensor.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -24,7 +24,7 @@ __device__ __forceinline__ void initBarrier(uint32 barrier, uint32 arrivals) {
                "r"(arrivals)
                : "memory");
 }
-/// Barriers of this block are seen by its cluster and by bulk copies.
+/// Barriers of this block are seen by bulk copies.
 __device__ __forceinline__ void showBarriers() {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
@@ -36,16 +36,6 @@ __device__ __forceinline__ void expectBytes(uint32 barrier, uint32 bytes) {
 }
 __device__ __forceinline__ void arrive(uint32 barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier)
-               : "memory");
-}
-/// Arrives at the barrier at the same place in block `rank` of the cluster.
-__device__ __forceinline__ void arriveAt(uint32 barrier, uint32 rank) {
-  asm volatile("{\n"
-               ".reg .b32 remote;\n"
-               "mapa.shared::cluster.u32 remote, %0, %1;\n"
-               "mbarrier.arrive.shared::cluster.b64 _, [remote];\n"
-               "}" ::"r"(barrier),
-               "r"(rank)
                : "memory");
 }
 /// Waits for the end of the barrier's phase of this parity.
@@ -68,29 +58,6 @@ __device__ __forceinline__ void copyBox(uint32 to, const TensorMap &map,
                "l"(&map), "r"(column), "r"(row), "r"(barrier)
                : "memory");
 }
-/// The same into the blocks of the cluster whose bits are set in `blocks`.
-__device__ __forceinline__ void copyBoxToAll(uint32 to, const TensorMap &map,
-                                             int column, int row,
-                                             uint32 barrier, uint16 blocks) {
-  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::"
-               "complete_tx::bytes.multicast::cluster [%0], [%1, {%2, %3}], "
-               "[%4], %5;" ::"r"(to),
-               "l"(&map), "r"(column), "r"(row), "r"(barrier), "h"(blocks)
-               : "memory");
-}
-
-__device__ __forceinline__ uint32 rankInCluster() {
-  uint32 rank;
-  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-  return rank;
-}
-/// A barrier of all threads of the cluster.
-__device__ __forceinline__ void syncCluster() {
-  asm volatile("barrier.cluster.arrive.release.aligned;\n"
-               "barrier.cluster.wait.acquire.aligned;" ::
-                   : "memory");
-}
-
 /// A barrier of the first `threads` threads of the block.
 template <int threads> __device__ __forceinline__ void syncFirst() {
   asm volatile("bar.sync 1, %0;" ::"n"(threads) : "memory");

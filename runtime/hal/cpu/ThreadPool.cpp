@@ -4,18 +4,20 @@
 #include <chrono>
 #include <fmt/format.h>
 #include <immintrin.h>
+#include <pthread.h>
+#include <sched.h>
 #include <system_error>
 
 namespace betz {
 namespace {
 
-/// Longer than the gap between two kernels of a step, shorter than a wake-up
-/// would be worth.
-constexpr auto kSpinTime = std::chrono::microseconds(50);
+/// Longer than one thread waits for the last chunk of another at the end of a
+/// kernel: a worker that slept each time would be late for each next kernel.
+constexpr auto kSpinTime = std::chrono::microseconds(300);
 constexpr int kPausesPerClockRead = 32;
 /// Small enough that a thread which lost its core for a while leaves little
 /// behind; large enough that taking a chunk costs nothing beside it.
-constexpr int64_t kChunksPerThread = 4;
+constexpr int64_t kChunksPerThread = 8;
 
 /// Whether `done()` became true within kSpinTime.
 template <typename F> bool spinUntil(F done) {
@@ -30,13 +32,41 @@ template <typename F> bool spinUntil(F done) {
   return done();
 }
 
+/// The cores that this thread may use if there are just as many as `threads`,
+/// else none.
+std::vector<int> coresOf(int threads) {
+  cpu_set_t allowed;
+  std::vector<int> cores;
+  if (::sched_getaffinity(0, sizeof(allowed), &allowed) == 0 &&
+      CPU_COUNT(&allowed) == threads)
+    for (int core = 0; core < CPU_SETSIZE; ++core)
+      if (CPU_ISSET(core, &allowed))
+        cores.push_back(core);
+  return cores;
+}
+
+/// A wish: where it is refused the thread stays free.
+void keepOn(std::thread &thread, int core) {
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(core, &one);
+  ::pthread_setaffinity_np(thread.native_handle(), sizeof(one), &one);
+}
+
 } // namespace
 
 Result<std::unique_ptr<ThreadPool>> ThreadPool::create(int threads) {
   std::unique_ptr<ThreadPool> pool(new ThreadPool(threads));
+  // Linux likes to wake a worker on the core of the thread that woke it, which
+  // computes on, and leaves both there while another core does other work. With
+  // a core for each thread there is nothing to choose.
+  std::vector<int> cores = coresOf(threads);
   try {
-    for (int i = 1; i < threads; ++i)
+    for (int i = 1; i < threads; ++i) {
       pool->workers.emplace_back([&pool = *pool] { pool.work(); });
+      if (!cores.empty())
+        keepOn(pool->workers.back(), cores[size_t(i)]);
+    }
   } catch (const std::system_error &error) {
     return resourceExhausted(
         fmt::format("cannot start {} threads: {}", threads, error.what()));
@@ -60,7 +90,7 @@ void ThreadPool::parallelFor(int64_t taskCount, Body run, const void *with) {
 
   std::lock_guard lock(callers);
   int64_t pieces = std::min(taskCount, threads * kChunksPerThread);
-  int64_t perChunk = (taskCount + pieces - 1) / pieces;
+  int64_t perChunk = taskCount / pieces;
   uint32_t chunkCount = uint32_t((taskCount + perChunk - 1) / perChunk);
   body.store(run, std::memory_order_relaxed);
   context.store(with, std::memory_order_relaxed);

@@ -13,9 +13,11 @@
 namespace betz {
 
 /// A fixed set of threads that share out the tasks of a loop; the caller is one
-/// of them. Workers spin for some microseconds after a loop, since the next
-/// kernel of a step follows at once, and then sleep. A loop never waits for a
-/// sleeping worker: whoever is awake does the work.
+/// of them. Workers spin for a fraction of a millisecond after a loop, since
+/// the next kernel of a step follows at once, and then sleep. A loop never
+/// waits for a sleeping worker: whoever is awake does the work. Where the
+/// creating thread may use just as many cores as there are threads, each worker
+/// keeps to one.
 ///
 /// Thread-safe; loops of several callers take turns. No call allocates.
 class ThreadPool {

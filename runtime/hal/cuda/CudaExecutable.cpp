@@ -162,8 +162,7 @@ Status CudaExecutable::prepare(const std::string &name,
       }));
   const auto [threads, sharedBytes, blocksPerSm, flags] = kernel.geometry;
   if (threads == 0 || threads > uint32_t(mostThreads) ||
-      sharedBytes > INT32_MAX ||
-      (flags & ~(kCudaDependentLaunch | 0xffu << kCudaClusterShift)) != 0)
+      sharedBytes > INT32_MAX || (flags & ~kCudaDependentLaunch) != 0)
     return dataLoss(fmt::format(
         "kernel \"{}\" asks for {} of at most {} threads, {} bytes of shared "
         "memory, flags {}; recompile with betz compile",

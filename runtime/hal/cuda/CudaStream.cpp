@@ -101,8 +101,6 @@ Status CudaStream::launch(const KernelLaunch &launch) {
                                      context->multiprocessors()));
   if (blocks == 0)
     return Status::ok();
-  if (const uint32_t cluster = kernel.geometry.flags >> kCudaClusterShift)
-    blocks = (blocks + cluster - 1) / cluster * cluster;
 
   // The kernel's first parameter is a structure of as many pointers as it has
   // operands; the driver copies both parameters before it returns.

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace betz {
@@ -65,6 +66,33 @@ TEST_F(FileTest, ErrorsNameTheFile) {
       MappedFile::open(folder).status().message().find("not a regular file"),
       std::string::npos);
   EXPECT_FALSE(writeFileAtomically(folder / "no" / "x", "text").isOk());
+}
+
+TEST_F(FileTest, APipeIsRefusedWithoutWaitingForAWriter) {
+  std::filesystem::path pipe = folder / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_NE(
+      MappedFile::open(pipe).status().message().find("not a regular file"),
+      std::string::npos);
+}
+
+TEST_F(FileTest, OutputsAreCheckedBeforeWorkBegins) {
+  std::filesystem::path in = folder / "in", out = folder / "out";
+  ASSERT_TRUE(writeFileAtomically(in, "x").isOk());
+  std::filesystem::create_symlink("in", folder / "link");
+  EXPECT_TRUE(checkOutputs({out, "", "-", "-", folder / "other"}, {in}).isOk());
+  EXPECT_TRUE(checkOutputs({"/dev/null", "/dev/null"}, {"/dev/null"}).isOk());
+  auto message = [&](std::vector<std::filesystem::path> outputs) {
+    return checkOutputs(outputs, {in, ""}).message();
+  };
+  EXPECT_NE(message({folder / "link"}).find("would replace"),
+            std::string::npos);
+  EXPECT_NE(message({out, "", folder / "." / "out"}).find("two outputs"),
+            std::string::npos);
+  EXPECT_NE(message({folder}).find("is a folder"), std::string::npos);
+  EXPECT_NE(message({folder / "no" / "x"}).find("make it first"),
+            std::string::npos);
+  EXPECT_NE(message({in / "x"}).find("is no folder"), std::string::npos);
 }
 
 TEST_F(FileTest, JsonReportsGoToFiles) {

@@ -1,4 +1,5 @@
 #include "runtime/io/Nwb.h"
+#include "runtime/io/Windows.h"
 #include "tests/runtime/io/OddFiles.h"
 
 #include <cmath>
@@ -114,6 +115,13 @@ TEST(Nwb, WrongShapesAndTypes) {
          must(w.doubles("/units/spike_times_index", four, {4}));
        },
        "/units/spike_times_index: does not hold whole numbers"},
+      {[&](Hdf5Writer &w) {
+         must(w.integers("/units/id", ids, {2}));
+         must(w.doubles("/units/spike_times", four, {4}));
+         must(w.integers("/units/spike_times_index", std::vector<int64_t>{2, 4},
+                         {1, 2}));
+       },
+       "/units/spike_times_index: has shape [1, 2]"},
       {[&](Hdf5Writer &w) { must(w.strings("/units/id", {"a", "b"})); },
        "/units/id: does not hold whole numbers"},
       {[&](Hdf5Writer &w) {
@@ -201,6 +209,14 @@ TEST(Nwb, MissingTables) {
   EXPECT_EQ(onlyBehavior.units.count(), 0);
   EXPECT_THAT(onlyBehavior.warnings,
               ElementsAre(HasSubstr("/units is missing")));
+
+  Recording noSpikes = openGood(makeFile(folder / "e.nwb", [](Hdf5Writer &w) {
+    must(w.integers("/units/id", std::vector<int64_t>{1, 2}, {2}));
+    addTrials(w, {{0, 1}});
+  }));
+  EXPECT_FALSE(noSpikes.units.canBeDecoded());
+  EXPECT_THAT(findSegments(noSpikes, nullptr).status().message(),
+              HasSubstr("/units/spike_times: is missing"));
 
   EXPECT_THAT(openBad(makeFile(folder / "c.nwb",
                                [](Hdf5Writer &w) { addTrials(w, {{0, 1}}); })),
