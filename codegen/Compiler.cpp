@@ -146,7 +146,7 @@ Status lowerFor(const std::string &target, DType precision,
 } // namespace
 
 void setTarget(mlir::ModuleOp module, llvm::StringRef target, DType precision) {
-  if (target == llvm::StringRef(kCpu))
+  if (target == kCpu)
     return;
   mlir::Builder builder(module.getContext());
   module->setAttr(kTargetAttr, builder.getStringAttr(target));

@@ -44,7 +44,7 @@ protected:
     GetParam().change(description.config);
     options.maxEvents = 512;
     weights = randomWeights(*build(), random);
-    expected = compile(*build());
+    expected = compile(*build(), options);
   }
 
   mlir::OwningOpRef<mlir::ModuleOp> build() {
@@ -53,8 +53,9 @@ protected:
     return std::move(*module);
   }
 
-  std::shared_ptr<const Program> compile(mlir::ModuleOp module) {
-    auto program = compileModule(module, weights, options);
+  std::shared_ptr<const Program> compile(mlir::ModuleOp module,
+                                         const CompileOptions &with) {
+    auto program = compileModule(module, weights, with);
     EXPECT_TRUE(program.isOk()) << program.status().message();
     return program.isOk() ? *program : nullptr;
   }
@@ -62,14 +63,15 @@ protected:
   /// As a compilation in a process of its own: from text in a new context. A
   /// module that was lowered says for what.
   void expectSameProgram(const std::string &text) {
+    CompileOptions with = options;
     if (text.find("betz.target") != text.npos) {
-      options.targets.clear();
-      options.precision.reset();
+      with.targets.clear();
+      with.precision.reset();
     }
     auto fresh = ir::makeContext();
     auto parsed = ir::parseModule(*fresh, text, "dump");
     ASSERT_TRUE(parsed.isOk()) << parsed.status().message();
-    std::shared_ptr<const Program> program = compile(**parsed);
+    std::shared_ptr<const Program> program = compile(**parsed, with);
     ASSERT_TRUE(program);
     EXPECT_EQ(program->targets[0].irText, expected->targets[0].irText);
     EXPECT_TRUE(serializeProgram(*program) == serializeProgram(*expected));

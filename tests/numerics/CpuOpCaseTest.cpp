@@ -76,7 +76,9 @@ void expectAgreement(const OpCase &opCase) {
   if (auto refused = kRefused.find(opCase.name); refused != kRefused.end()) {
     ASSERT_FALSE(program.isOk()) << "compiles now: take it off the list";
     EXPECT_EQ(program.status().getCode(), StatusCode::InvalidArgument);
-    EXPECT_EQ(program.status().message(), refused->second);
+    EXPECT_NE(program.status().message().find(refused->second),
+              std::string::npos)
+        << program.status().message();
     return;
   }
   ASSERT_TRUE(program.isOk()) << program.status().message();
