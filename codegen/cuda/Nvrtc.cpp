@@ -7,8 +7,9 @@
 namespace betz::cuda {
 
 Result<const Nvrtc *> Nvrtc::load() {
-  static const Result<std::unique_ptr<Nvrtc>> loaded =
-      []() -> Result<std::unique_ptr<Nvrtc>> {
+  // Never unloaded: the library keeps memory that it frees nowhere.
+  using Loaded = Result<std::unique_ptr<Nvrtc>>;
+  static const Loaded &loaded = *new Loaded([]() -> Loaded {
     const char *const candidates[] = {"libnvrtc.so.13", "libnvrtc.so.12",
                                       "libnvrtc.so",
                                       "/usr/local/cuda/lib64/libnvrtc.so"};
@@ -19,7 +20,7 @@ Result<const Nvrtc *> Nvrtc::load() {
     std::unique_ptr<Nvrtc> nvrtc(new Nvrtc(std::move(library).value()));
     BETZ_RETURN_IF_ERROR(nvrtc->findFunctions());
     return nvrtc;
-  }();
+  }());
   if (!loaded.isOk())
     return loaded.status();
   return loaded.value().get();
