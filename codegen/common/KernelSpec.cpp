@@ -3,6 +3,8 @@
 
 #include "runtime/base/Hash.h"
 
+#include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 
 namespace betz {
@@ -121,6 +123,17 @@ std::string codeName(const KernelSpec &spec) {
   return fmt::format("{}_{}_{}_{}", fusedSteps(spec),
                      toString(spec.result().dtype), sizes(spec),
                      hash.substr(0, 8));
+}
+
+std::vector<double> rotaryFrequencies(const RotaryCore &core, int64_t pairs) {
+  std::vector<double> frequencies;
+  for (int64_t i = 0; i < pairs; ++i) {
+    double exponent = double(i) / double(std::max<int64_t>(pairs - 1, 1));
+    frequencies.push_back(
+        1.0 /
+        (core.periodMin * std::pow(core.periodMax / core.periodMin, exponent)));
+  }
+  return frequencies;
 }
 
 TaskSpace taskSpace(const KernelSpec &spec) {

@@ -136,6 +136,9 @@ struct RotaryCore {
   bool operator==(const RotaryCore &) const = default;
 };
 
+/// Turns for each unit of time of the pairs (i, i + pairs) of a head, in f64.
+std::vector<double> rotaryFrequencies(const RotaryCore &core, int64_t pairs);
+
 struct SegmentSubCore {
   int32_t values = -1, base = -1, rowSplits = -1;
 

@@ -275,22 +275,13 @@ private:
     int64_t lanes = e.level().microLanes;
     MicroBlock block;
     block.a = q;
-    for (auto [i, query] : llvm::enumerate(queries))
-      if (whole)
-        block.rows.push_back(
-            {queryStart(queries[0]), int64_t(i) * operand(core.q).rowStride});
-      else
-        block.rows.push_back({queryStart(query)});
+    block.rows = microRows(queries, whole, operand(core.q).rowStride,
+                           [&](Value query) { return queryStart(query); });
     block.b = keys;
     block.bStride = kMicroColumns;
     forColumnBlocks(keyBlock, [&](Value key, int64_t count) {
-      block.columns.clear();
-      for (int64_t at = 0; at < count; at += lanes)
-        block.columns.push_back(
-            {e.add(e.mul(key, paddedHead),
-                   at / kMicroColumns * kMicroColumns * paddedHead +
-                       at % kMicroColumns),
-             Value()});
+      block.columns =
+          panelColumns(e, e.mul(key, paddedHead), count, paddedHead);
       Values products(queries.size() * block.columns.size(), e.splat(0, lanes));
       products = emitMicroBlock(e, block, e.integer(core.headSize), products);
       size_t next = 0;
@@ -420,12 +411,8 @@ private:
     mlir::VectorType type = e.vectorType(e.f32(), lanes);
     MicroBlock block;
     block.a = scores;
-    for (auto [i, query] : llvm::enumerate(queries))
-      if (whole)
-        block.rows.push_back(
-            {local(queries[0], keyBlock), int64_t(i) * keyBlock});
-      else
-        block.rows.push_back({local(query, keyBlock)});
+    block.rows = microRows(queries, whole, keyBlock,
+                           [&](Value query) { return local(query, keyBlock); });
     block.b = v;
     block.bStride = operand(core.v).rowStride;
     forColumnBlocks(core.headSize, [&](Value column, int64_t columns) {

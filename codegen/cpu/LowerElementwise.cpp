@@ -3,8 +3,6 @@
 #include "codegen/cpu/VectorMath.h"
 #include "runtime/base/Hash.h"
 
-#include <cmath>
-
 namespace betz::cpu {
 
 void lowerGather(Emitter &e, const GatherCore &core) {
@@ -85,13 +83,7 @@ public:
 private:
   /// Turns for each unit of time, a table of one f64 a pair of columns.
   Value makeFrequencies() {
-    std::vector<double> values;
-    for (int64_t i = 0; i < half; ++i) {
-      double exponent = double(i) / double(std::max<int64_t>(half - 1, 1));
-      values.push_back(1.0 /
-                       (core.periodMin *
-                        std::pow(core.periodMax / core.periodMin, exponent)));
-    }
+    std::vector<double> values = rotaryFrequencies(core, half);
     std::string bytes(reinterpret_cast<const char *>(values.data()),
                       values.size() * sizeof(double));
     return e.table("rotary_" + toHex(hashBytes(bytes)), values);

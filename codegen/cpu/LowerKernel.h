@@ -117,6 +117,17 @@ Values emitMicroBlock(Emitter &e, const MicroBlock &block, Value depth,
 void forRowBlocks(Emitter &e, Value first, Value end,
                   llvm::function_ref<void(const Values &, bool whole)> body);
 
+/// Rows for a MicroBlock that lie `stride` elements apart. Those of a whole
+/// block are reached from `start` of the first, others each from its own.
+llvm::SmallVector<MicroRow> microRows(const Values &rows, bool whole,
+                                      int64_t stride,
+                                      llvm::function_ref<Value(Value)> start);
+
+/// Vectors over `count` columns of packed panels of `depth` rows; `start` is
+/// the element index of the first column.
+llvm::SmallVector<MicroColumns> panelColumns(Emitter &e, Value start,
+                                             int64_t count, int64_t depth);
+
 /// Columns of a panel.
 inline constexpr int64_t kMicroColumns = 16;
 

@@ -37,6 +37,31 @@ Values emitMicroBlock(Emitter &e, const MicroBlock &block, Value depth,
   });
 }
 
+llvm::SmallVector<MicroRow> microRows(const Values &rows, bool whole,
+                                      int64_t stride,
+                                      llvm::function_ref<Value(Value)> start) {
+  llvm::SmallVector<MicroRow> result;
+  if (!whole) {
+    for (Value row : rows)
+      result.push_back({start(row)});
+    return result;
+  }
+  Value first = start(rows[0]);
+  for (int64_t i = 0; i < int64_t(rows.size()); ++i)
+    result.push_back({first, i * stride});
+  return result;
+}
+
+llvm::SmallVector<MicroColumns> panelColumns(Emitter &e, Value start,
+                                             int64_t count, int64_t depth) {
+  llvm::SmallVector<MicroColumns> result;
+  for (int64_t at = 0; at < count; at += e.level().microLanes)
+    result.push_back({e.add(start, at / kMicroColumns * kMicroColumns * depth +
+                                       at % kMicroColumns),
+                      Value()});
+  return result;
+}
+
 void forRowBlocks(Emitter &e, Value first, Value end,
                   llvm::function_ref<void(const Values &, bool whole)> body) {
   auto rowsFrom = [&](Value row, int64_t count) {
@@ -144,25 +169,17 @@ private:
                   Value column, int64_t count) {
     MicroBlock block;
     block.a = x;
-    for (auto [i, row] : llvm::enumerate(blockRows))
-      if (end)
-        block.rows.push_back({rowStart(e.minimum(row, end), firstRow)});
-      else
-        block.rows.push_back(
-            {rowStart(blockRows[0], firstRow), int64_t(i) * xStride});
+    block.rows = microRows(blockRows, !end, xStride, [&](Value row) {
+      return rowStart(end ? e.minimum(row, end) : row, firstRow);
+    });
     block.b = weight;
     block.bStride = core.panel;
     Value panel = e.mul(column, core.depth);
-    int64_t lanes = e.level().microLanes;
-    for (int64_t at = 0; at < count; at += lanes)
-      block.columns.push_back(
-          {e.add(panel,
-                 at / core.panel * core.panel * core.depth + at % core.panel),
-           Value()});
+    block.columns = panelColumns(e, panel, count, core.depth);
     size_t width = block.columns.size();
     if (!end)
       prefetchNext(block, e.sub(blockRows[0], firstRow), panel, count);
-    Values sums(blockRows.size() * width, e.splat(0, lanes));
+    Values sums(blockRows.size() * width, e.splat(0, e.level().microLanes));
     sums = emitMicroBlock(e, block, e.integer(core.depth), sums);
     for (auto [i, row] : llvm::enumerate(blockRows)) {
       auto store = [&, i = i, row = row] {

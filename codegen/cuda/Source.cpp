@@ -1,9 +1,8 @@
 #include "codegen/cuda/Source.h"
-#include "codegen/common/Overloaded.h"
 #include "runtime/program/KernelAbi.h"
 
-#include <cmath>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace betz::cuda {
 
@@ -63,8 +62,7 @@ public:
                                            "take f32, bf16 and i32",
                                            toString(operand.dtype)));
     BETZ_RETURN_IF_ERROR(std::visit(
-        Overloaded{[&](const auto &core) { return writeCore(core); }},
-        spec.core));
+        [&](const auto &core) { return writeCore(core); }, spec.core));
     return assemble();
   }
 
@@ -115,7 +113,13 @@ private:
         what, boolText(isAligned(operand(number))), from,
         operand(number).rowStride);
   }
-  void perBlock() { constant("rowsPerBlock", spec.tile.rows); }
+  /// What every kernel of rows.cuh has.
+  void beginRows(int64_t blockThreads) {
+    header = "rows.cuh";
+    rowsFunction("rows", spec.result().rows);
+    constant("rowsPerBlock", spec.tile.rows);
+    threads = blockThreads;
+  }
 
   //===--------------------------------------------------------------------===//
   // Families
@@ -150,6 +154,7 @@ private:
     constant("xStride", operand(core.x).rowStride);
     constant("tileRows", tile.rows);
     constant("tileColumns", tile.columns);
+    constant("tileDepth", tile.depth);
     constant("stages", tile.stages);
     constant("threads", threads);
     const int64_t ring = (tile.rows + tile.columns) * 128 * tile.stages;
@@ -254,9 +259,7 @@ private:
   }
 
   Status writeCore(const NormCore &core) {
-    header = "rows.cuh";
-    rowsFunction("rows", spec.result().rows);
-    perBlock();
+    beginRows(256);
     writeNorm(core.norm.form, core.norm.eps);
     constant("columns", spec.result().columns);
     field("x", core.x);
@@ -267,7 +270,6 @@ private:
       field("shift", core.norm.shift);
     writeVector("loadShift", "shift", core.norm.shift);
     body = "  normRows(spec, epilogue, extents);\n";
-    threads = 256;
     return Status::ok();
   }
 
@@ -302,11 +304,11 @@ private:
       field(fmt::format("index{}", i), core.indices[i]);
       field(fmt::format("table{}", i), core.tables[i]);
     }
-    if (core.reduce) {
-      writeScale(*core.reduce, operand(core.tables[0]).columns);
-    } else {
-      writeCopy(operand(core.tables[0]).columns);
-    }
+    const int64_t columns = operand(core.tables[0]).columns;
+    if (core.reduce)
+      writeScale(*core.reduce, columns);
+    else
+      writeCopy(columns);
     writeRowSource(core.tables, core.indices);
     return Status::ok();
   }
@@ -319,18 +321,13 @@ private:
   }
 
   void writeCopy(int64_t columns) {
-    header = "rows.cuh";
-    rowsFunction("rows", spec.result().rows);
-    perBlock();
+    beginRows(256);
     constant("columns", columns);
     body = "  copyRows(spec, epilogue, extents);\n";
-    threads = 256;
   }
 
   void writeScale(const RowScaleSpec &scale, int64_t depth) {
-    header = "rows.cuh";
-    rowsFunction("rows", spec.result().rows);
-    perBlock();
+    beginRows(256);
     writeNorm(scale.form, scale.eps);
     constant("depth", depth);
     members += fmt::format("  {} *result;\n"
@@ -345,7 +342,6 @@ private:
         type(spec.resultIndex()), spec.resultIndex(), spec.result().offset);
     usesEpilogue = false;
     body = "  scaleOfRows(spec, extents);\n";
-    threads = 256;
   }
 
   /// `row(r)`: an object whose `load` sums one row of each table, or reads the
@@ -381,9 +377,7 @@ private:
   }
 
   Status writeCore(const RotaryCore &core) {
-    header = "rows.cuh";
-    rowsFunction("rows", spec.result().rows);
-    perBlock();
+    beginRows(256);
     const int64_t headSize = spec.result().columns / core.heads;
     const int64_t half = headSize / 2;
     constant("heads", core.heads);
@@ -403,34 +397,22 @@ private:
                            "  __device__ __forceinline__ double frequency(int "
                            "i) const {{\n    return frequencies[i];\n  }}\n",
                            place);
-    globals = fmt::format("__constant__ double frequencies[{}] = {{", half);
-    for (int64_t i = 0; i < half; ++i) {
-      const double exponent =
-          double(i) / double(std::max<int64_t>(half - 1, 1));
-      globals += fmt::format(
-          "{}{:.17g}", i ? ", " : "",
-          1.0 / (core.periodMin *
-                 std::pow(core.periodMax / core.periodMin, exponent)));
-    }
-    globals += "};\n";
+    globals =
+        fmt::format("__constant__ double frequencies[{}] = {{{:.17g}}};\n",
+                    half, fmt::join(rotaryFrequencies(core, half), ", "));
     body = "  rotateRows(spec, epilogue, extents);\n";
-    threads = 256;
     return Status::ok();
   }
 
   Status writeCore(const SegmentSubCore &core) {
-    header = "rows.cuh";
-    rowsFunction("rows", spec.result().rows);
-    Dim segments = operand(core.base).rows;
-    rowsFunction("segments", segments);
-    perBlock();
+    beginRows(spec.tile.rows);
+    rowsFunction("segments", operand(core.base).rows);
     usesEpilogue = false;
     body = fmt::format("  subtractBase<Spec>({}, {}, {},\n"
                        "      static_cast<int32 *>(operands.pointers[{}]), "
                        "extents);\n",
                        pointer(core.values), pointer(core.base),
                        pointer(core.rowSplits), spec.resultIndex());
-    threads = spec.tile.rows;
     return Status::ok();
   }
 

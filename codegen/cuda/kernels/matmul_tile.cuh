@@ -10,16 +10,18 @@ namespace betz {
 /// Results go through shared memory, to be finished eight columns at a time.
 ///
 /// Spec: rows(extents), depth (a multiple of 8), columns, tileRows,
-/// tileColumns, stages, threads (tileRows or twice as many), x and weight
+/// tileColumns, tileDepth (64), stages, threads (two a row), x and weight
 /// (16-byte aligned bf16), xStride, scalesRows, eps.
 template <typename Spec> class MatmulTile {
 protected:
-  static constexpr int BM = Spec::tileRows, BN = Spec::tileColumns, BK = 64;
+  static constexpr int BM = Spec::tileRows, BN = Spec::tileColumns;
+  static constexpr int BK = Spec::tileDepth;
   static constexpr int stages = Spec::stages, threads = Spec::threads;
   static constexpr int steps = (Spec::depth + BK - 1) / BK;
   static constexpr int stageBytes = (BM + BN) * 128;
   static constexpr int pitch = BN + 8; // floats: no bank twice
   static constexpr int parts = threads / BM;
+  static_assert(BK == 64, "a row of a stage is 128 bytes");
   static_assert(threads % BM == 0 && 8 % parts == 0, "a thread has one row");
 
   __device__ __forceinline__ MatmulTile(const Spec &spec, const int64 *extents,

@@ -28,40 +28,38 @@ __device__ __forceinline__ void forLaneColumns(Body body) {
     body(column, columns - column < V ? columns - column : V);
 }
 
-/// The factor of a row's norm, from `load(values, column, valid)`.
-template <bool layer, int columns, typename Load> struct RowMoments {
-  float mean, scale;
-  __device__ __forceinline__ RowMoments(Load load, float eps) : mean(0) {
-    constexpr int V = 8;
-    if constexpr (layer) {
-      float sum = 0;
-      forLaneColumns<V, columns>([&](int column, int valid) {
-        float values[V];
-        load(values, column, valid);
-#pragma unroll
-        for (int i = 0; i < V; ++i)
-          sum += values[i];
-      });
-      mean = sumLanes(sum) / float(columns);
-    }
-    float squares = 0;
+struct RowMoments {
+  float mean, scale; // the mean is 0 for an RMSNorm
+};
+
+/// Of the norm of a row that `load(values, column, valid)` gives.
+template <bool layer, int columns, typename Load>
+__device__ __forceinline__ RowMoments measureRow(Load load, float eps) {
+  constexpr int V = 8;
+  RowMoments moments = {};
+  if constexpr (layer) {
+    float sum = 0;
     forLaneColumns<V, columns>([&](int column, int valid) {
       float values[V];
       load(values, column, valid);
 #pragma unroll
-      for (int i = 0; i < V; ++i) {
-        float difference = i < valid ? values[i] - mean : 0.0f;
-        squares = fmaf(difference, difference, squares);
-      }
+      for (int i = 0; i < V; ++i)
+        sum += values[i];
     });
-    scale = 1.0f / sqrtf(sumLanes(squares) / float(columns) + eps);
+    moments.mean = sumLanes(sum) / float(columns);
   }
-};
-
-template <bool layer, int columns, typename Load>
-__device__ __forceinline__ RowMoments<layer, columns, Load>
-measureRow(Load load, float eps) {
-  return RowMoments<layer, columns, Load>(load, eps);
+  float squares = 0;
+  forLaneColumns<V, columns>([&](int column, int valid) {
+    float values[V];
+    load(values, column, valid);
+#pragma unroll
+    for (int i = 0; i < V; ++i) {
+      float difference = i < valid ? values[i] - moments.mean : 0.0f;
+      squares = fmaf(difference, difference, squares);
+    }
+  });
+  moments.scale = 1.0f / sqrtf(sumLanes(squares) / float(columns) + eps);
+  return moments;
 }
 
 /// NormCore: Spec has layer, eps, columns, x, gain, shift (or null).
@@ -73,7 +71,8 @@ normRows(const Spec &spec, const Epilogue &epilogue, const int64 *extents) {
     auto load = [&](float(&values)[V], int column, int valid) {
       spec.loadX(values, row, column, valid);
     };
-    auto moments = measureRow<Spec::layer, Spec::columns>(load, Spec::eps);
+    const RowMoments moments =
+        measureRow<Spec::layer, Spec::columns>(load, Spec::eps);
     forLaneColumns<V, Spec::columns>([&](int column, int valid) {
       float values[V], gain[V], shift[V];
       load(values, column, valid);
@@ -97,7 +96,8 @@ __device__ __forceinline__ void scaleOfRows(const Spec &spec,
     auto load = [&](float(&values)[8], int column, int valid) {
       source.load(values, column, valid);
     };
-    auto moments = measureRow<Spec::layer, Spec::depth>(load, Spec::eps);
+    const RowMoments moments =
+        measureRow<Spec::layer, Spec::depth>(load, Spec::eps);
     if (laneOf(threadIdx.x) == 0)
       spec.store(row, moments.scale);
   });
@@ -137,9 +137,8 @@ rotateRows(const Spec &spec, const Epilogue &epilogue, const int64 *extents) {
         float u[1], w[1];
         spec.loadX(u, row, column, 1);
         spec.loadX(w, row, column + half, 1);
-        const float first[1] = {u[0] * c - w[0] * s};
-        const float second[1] = {w[0] * c + u[0] * s};
-        float a[1] = {first[0]}, b[1] = {second[0]};
+        float a[1] = {u[0] * c - w[0] * s};
+        float b[1] = {w[0] * c + u[0] * s};
         epilogue.finish(a, row, column, 1);
         epilogue.finish(b, row, column + half, 1);
       }
