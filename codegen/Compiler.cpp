@@ -145,15 +145,6 @@ Status lowerFor(const std::string &target, DType precision,
 
 } // namespace
 
-void setTarget(mlir::ModuleOp module, llvm::StringRef target, DType precision) {
-  if (target == kCpu)
-    return;
-  mlir::Builder builder(module.getContext());
-  module->setAttr(kTargetAttr, builder.getStringAttr(target));
-  module->setAttr(kPrecisionAttr,
-                  builder.getStringAttr(std::string(toString(precision))));
-}
-
 Status checkCompileOptions(const CompileOptions &options) {
   for (const std::string &target : options.targets)
     BETZ_RETURN_IF_ERROR(checkTarget(target));

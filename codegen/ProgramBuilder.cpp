@@ -32,7 +32,8 @@ public:
     for (const std::string &target : targets)
       for (const LoweredModule &lowered : modules)
         if (llvm::is_contained(lowered.targets, target)) {
-          BETZ_RETURN_IF_ERROR(enter(lowered));
+          if (current != &lowered)
+            BETZ_RETURN_IF_ERROR(enter(lowered));
           BETZ_RETURN_IF_ERROR(addTarget(target));
         }
     return std::shared_ptr<const Program>(program);
@@ -409,6 +410,15 @@ private:
 };
 
 } // namespace
+
+void setTarget(mlir::ModuleOp module, llvm::StringRef target, DType precision) {
+  if (!cuda::findArchitecture(target))
+    return;
+  mlir::Builder builder(module.getContext());
+  module->setAttr(kTargetAttr, builder.getStringAttr(target));
+  module->setAttr(kPrecisionAttr,
+                  builder.getStringAttr(std::string(toString(precision))));
+}
 
 Result<std::shared_ptr<const Program>>
 buildProgram(std::span<const LoweredModule> modules,

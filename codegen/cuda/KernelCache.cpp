@@ -53,19 +53,20 @@ void writeEntry(const std::filesystem::path &path,
 
 } // namespace
 
-KernelCache::KernelCache(std::string compilerVersion)
-    : folder(cacheFolder()), compiler(std::move(compilerVersion)) {}
+KernelCache::KernelCache(std::string_view compilerVersion)
+    : folder(cacheFolder()), environment(hashBytes(compilerVersion)) {
+  for (const auto &[header, text] : kernelHeaders())
+    environment = hashBytes(text, hashBytes(header, environment));
+}
 
 Result<std::vector<std::byte>> KernelCache::find(
     const std::string &name, const std::string &source, const std::string &isa,
     const std::function<Result<std::vector<std::byte>>()> &compile) const {
   if (folder.empty())
     return compile();
-  std::string key = compiler + '\0' + isa + '\0' + source;
-  for (const auto &[header, text] : kernelHeaders())
-    key.append(header).append(text);
+  const uint64_t key = hashBytes(source, hashBytes(isa, environment));
   const std::filesystem::path path =
-      folder / (name + "-" + isa + "-" + toHex(hashBytes(key)) + ".bin");
+      folder / (name + "-" + isa + "-" + toHex(key) + ".bin");
   if (std::vector<std::byte> code = readEntry(path); !code.empty())
     return code;
   BETZ_ASSIGN_OR_RETURN(std::vector<std::byte> code, compile());

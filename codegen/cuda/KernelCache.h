@@ -18,7 +18,7 @@ namespace betz::cuda {
 /// Thread-safe.
 class KernelCache {
 public:
-  explicit KernelCache(std::string compilerVersion);
+  explicit KernelCache(std::string_view compilerVersion);
 
   /// The cached code, or what `compile` gives, which is then kept. A cache that
   /// cannot be written is no error.
@@ -29,7 +29,8 @@ public:
 
 private:
   std::filesystem::path folder; // empty: off
-  std::string compiler;
+  /// What all kernels depend on: compiler and headers.
+  uint64_t environment;
 };
 
 } // namespace betz::cuda
