@@ -1,6 +1,7 @@
 // Generated CUDA kernels on a GPU against plain loops in f64.
 #include "codegen/cuda/CudaCode.h"
 #include "codegen/cuda/Nvrtc.h"
+#include "runtime/base/BFloat16.h"
 #include "runtime/hal/cuda/CudaDevice.h"
 #include "tests/codegen/CudaSpecs.h"
 
@@ -12,12 +13,6 @@
 
 namespace betz::cuda {
 namespace {
-
-float roundToBf16(float value) {
-  uint32_t bits = std::bit_cast<uint32_t>(value);
-  bits += 0x7fff + (bits >> 16 & 1);
-  return std::bit_cast<float>(bits & 0xffff0000u);
-}
 
 /// An operand's buffer on the host; values as the device reads them.
 struct Operand {
@@ -50,7 +45,7 @@ protected:
     for (float &value : operand.real) {
       value = normal(generator);
       if (spec.dtype == DType::BF16)
-        value = roundToBf16(value);
+        value = fromBFloat16(toBFloat16(value));
     }
     return operand;
   }

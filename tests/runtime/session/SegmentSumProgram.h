@@ -23,12 +23,11 @@ struct Bucket {
   int64_t events;
 };
 
-/// `isa` is what the machine code claims to be.
-inline std::shared_ptr<const Program>
-makeSegmentSumProgram(const std::vector<float> &table,
-                      const std::vector<float> &bias,
-                      const std::vector<Bucket> &buckets = {{2, 8}, {5, 40}},
-                      const std::string &isa = "scalar") {
+/// For a device that is called `name`, still without machine code.
+inline std::shared_ptr<Program>
+makeSegmentSumTarget(const std::string &name, const std::vector<float> &table,
+                     const std::vector<float> &bias,
+                     const std::vector<Bucket> &buckets) {
   auto program = std::make_shared<Program>();
   program->symbols = {"batch", "events"};
   const Dim batch = {0, 1, 0}, events = {1, 1, 0};
@@ -40,15 +39,13 @@ makeSegmentSumProgram(const std::vector<float> &table,
   program->splitsChecks = {{2, 1, kMaxRows}};
   program->indexChecks = {{0, kIds, {}, {}}, {1, kTimes, 3, 2}};
 
-  auto map = MappedFile::open(BETZ_TEST_KERNELS);
-  program->file = std::make_shared<const MappedFile>(std::move(map).value());
   auto weights = std::make_shared<std::vector<std::byte>>(192);
   std::memcpy(weights->data(), table.data(), table.size() * sizeof(float));
   std::memcpy(weights->data() + 128, bias.data(), bias.size() * sizeof(float));
   program->ownedBytes.push_back(weights);
 
   TargetVariant target;
-  target.target = "cpu";
+  target.target = name;
   target.derived = {
       {{"table", DType::F32, {Dim::constant(kIds), Dim::constant(kColumns)}},
        0},
@@ -74,8 +71,21 @@ makeSegmentSumProgram(const std::vector<float> &table,
                        {BufferKind::Output, 0, 0}}}};
     target.plans.push_back(plan);
   }
-  target.executables = {{isa, {"cpu.code", program->file->bytes()}}};
   program->targets.push_back(std::move(target));
+  return program;
+}
+
+/// `isa` is what the machine code claims to be.
+inline std::shared_ptr<const Program>
+makeSegmentSumProgram(const std::vector<float> &table,
+                      const std::vector<float> &bias,
+                      const std::vector<Bucket> &buckets = {{2, 8}, {5, 40}},
+                      const std::string &isa = "scalar") {
+  auto program = makeSegmentSumTarget("cpu", table, bias, buckets);
+  auto map = MappedFile::open(BETZ_TEST_KERNELS);
+  program->file = std::make_shared<const MappedFile>(std::move(map).value());
+  program->targets.front().executables = {
+      {isa, {"cpu.code", program->file->bytes()}}};
   return program;
 }
 
@@ -83,11 +93,11 @@ makeSegmentSumProgram(const std::vector<float> &table,
 inline std::shared_ptr<const Program>
 makeCudaSegmentSumProgram(const std::vector<float> &table,
                           const std::vector<float> &bias) {
-  auto program = std::make_shared<Program>(*makeSegmentSumProgram(table, bias));
+  auto program =
+      makeSegmentSumTarget("cuda:sm_80", table, bias, {{2, 8}, {5, 40}});
   auto code = std::make_shared<const std::vector<std::byte>>(
       packPtx({kTestKernelsPtx}));
   program->ownedBytes.push_back(code);
-  program->targets.front().target = "cuda:sm_80";
   program->targets.front().executables = {{"compute_80", {"cuda.code", *code}}};
   return program;
 }
