@@ -1,8 +1,6 @@
 // Each distinct kernel of a program, run again and again on what the step
-// before it left, against the limits measured in the same run; and what it
-// costs to hand an empty loop to the pool's threads.
+// before it left, against the limits measured in the same run.
 #include "bench/BenchProgram.h"
-#include "runtime/hal/cpu/ThreadPool.h"
 #include "tools/OpenProgram.h"
 #include "tools/StepProfile.h"
 
@@ -35,25 +33,7 @@ void addKernel(std::shared_ptr<PreparedStep> prepared, size_t launch,
       ->Unit(benchmark::kMicrosecond);
 }
 
-/// A loop of one empty task a thread, the next one at once after it.
-Status addDispatch(int threads) {
-  BETZ_ASSIGN_OR_RETURN(std::shared_ptr<ThreadPool> pool,
-                        ThreadPool::create(threads));
-  benchmark::RegisterBenchmark(
-      fmt::format("pool_dispatch/threads:{}", threads).c_str(),
-      [pool](benchmark::State &state) {
-        for (auto _ : state)
-          pool->parallelFor(
-              pool->threadCount(), [](const void *, int64_t, int64_t) {},
-              nullptr);
-      })
-      ->UseRealTime();
-  return Status::ok();
-}
-
 Status addKernels(const BenchRequest &request) {
-  for (int threads : request.threads)
-    BETZ_RETURN_IF_ERROR(addDispatch(threads));
   for (int threads : request.threads)
     for (int64_t batch : request.batches) {
       BETZ_ASSIGN_OR_RETURN(std::shared_ptr<PreparedStep> prepared,

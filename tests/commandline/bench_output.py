@@ -175,6 +175,11 @@ class BenchOutput(unittest.TestCase):
                                       "windows_index", "windows_stream",
                                       "synth"})
 
+    def test_bench_pool(self):
+        found = self.benchmarks(BENCH / "bench_pool")
+        self.assertEqual(set(found), {f"dispatch/threads:{t}"
+                                      for t in (1, 2)})
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1], verbosity=2)
