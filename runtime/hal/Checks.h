@@ -29,4 +29,19 @@ inline Status checkLaunch(const KernelLaunch &launch, size_t kernels) {
   return Status::ok();
 }
 
+/// An error unless a stream that records or does not may mark `slot`.
+inline Status checkMark(uint32_t slot, bool isRecording) {
+  if (isRecording)
+    return internalError("a mark cannot be recorded");
+  if (slot >= kMaxMarks)
+    return internalError(
+        fmt::format("mark {} of a stream that keeps {}", slot, kMaxMarks));
+  return Status::ok();
+}
+
+/// The error of a measurement that needs a mark nobody has made.
+inline Status missingMark(uint32_t slot) {
+  return internalError(fmt::format("the stream has no mark {}", slot));
+}
+
 } // namespace betz

@@ -1,6 +1,6 @@
 //===- Device.h - The border between the runtime and hardware -------------===//
 //
-// Drivers implement Device and Stream: 13 methods, and no more than 15 ever. A
+// Drivers implement Device and Stream: 15 methods, and no more ever. A
 // new driver starts as a copy of runtime/hal/null and a row in
 // tests/runtime/hal; docs/runtime.md says what each method is on a GPU.
 //

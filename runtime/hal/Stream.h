@@ -14,6 +14,9 @@ namespace betz {
 /// Operands of one launch; no kernel has more.
 inline constexpr size_t kMaxOperands = 64;
 
+/// Marks that a stream keeps at a time.
+inline constexpr uint32_t kMaxMarks = 64;
+
 /// One run of a kernel.
 struct KernelLaunch {
   const Executable *executable = nullptr;
@@ -33,7 +36,8 @@ struct KernelLaunch {
 
 /// Work runs in the order in which it was given, asynchronously where the
 /// device can: memory that a copy names stays valid until synchronize(). One
-/// thread at a time. No call but endCapture allocates while it records nothing.
+/// thread at a time. While it records nothing, only endCapture and a slot's
+/// first mark allocate.
 class Stream {
 public:
   virtual ~Stream() = default;
@@ -53,6 +57,13 @@ public:
 
   /// Waits for everything given so far; reports what went wrong in it.
   virtual Status synchronize() = 0;
+
+  /// Notes in `slot`, below kMaxMarks, when the work given so far ends. Not
+  /// while recording.
+  virtual Status mark(uint32_t slot) = 0;
+  /// Seconds from one mark to a later one, after a synchronize() behind both. A
+  /// slot without a mark is an error.
+  virtual Result<double> secondsBetween(uint32_t from, uint32_t to) = 0;
 
 protected:
   Stream() = default;

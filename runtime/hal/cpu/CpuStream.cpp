@@ -84,6 +84,19 @@ Status CpuStream::synchronize() {
   return Status::ok();
 }
 
+Status CpuStream::mark(uint32_t slot) {
+  BETZ_RETURN_IF_ERROR(checkMark(slot, capture != nullptr));
+  marks[slot] = std::chrono::steady_clock::now();
+  return Status::ok();
+}
+
+Result<double> CpuStream::secondsBetween(uint32_t from, uint32_t to) {
+  for (uint32_t slot : {from, to})
+    if (slot >= kMaxMarks || !marks[slot])
+      return missingMark(slot);
+  return std::chrono::duration<double>(*marks[to] - *marks[from]).count();
+}
+
 void CpuStream::run(const CpuCopy &copy) {
   if (copy.bytes > 0)
     std::memcpy(copy.to, copy.from, copy.bytes);

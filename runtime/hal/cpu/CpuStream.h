@@ -6,6 +6,8 @@
 #include "runtime/program/KernelAbi.h"
 
 #include <array>
+#include <chrono>
+#include <optional>
 #include <variant>
 
 namespace betz {
@@ -41,6 +43,8 @@ public:
   Result<std::unique_ptr<CommandGraph>> endCapture() override;
   Status launchGraph(CommandGraph &graph) override;
   Status synchronize() override;
+  Status mark(uint32_t slot) override;
+  Result<double> secondsBetween(uint32_t from, uint32_t to) override;
 
 private:
   Status submit(const CpuCopy &copy);
@@ -50,6 +54,8 @@ private:
   ThreadPool &pool;
   /// Set while recording.
   std::unique_ptr<CpuCommandGraph> capture;
+  std::array<std::optional<std::chrono::steady_clock::time_point>, kMaxMarks>
+      marks;
 };
 
 } // namespace betz

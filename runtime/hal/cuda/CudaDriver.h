@@ -21,6 +21,9 @@
   X(cuDeviceGetName)                                                           \
   X(cuDevicePrimaryCtxRelease)                                                 \
   X(cuDevicePrimaryCtxRetain)                                                  \
+  X(cuEventCreate)                                                             \
+  X(cuEventDestroy)                                                            \
+  X(cuEventRecord)                                                             \
   X(cuFuncGetAttribute)                                                        \
   X(cuFuncSetAttribute)                                                        \
   X(cuGetErrorName)                                                            \
@@ -72,6 +75,7 @@ public:
 #define BETZ_DECLARE_FUNCTION(name) decltype(&::name) name = nullptr;
   BETZ_CUDA_FUNCTIONS(BETZ_DECLARE_FUNCTION)
 #undef BETZ_DECLARE_FUNCTION
+  decltype(&::cuEventElapsedTime) cuEventElapsedTime = nullptr;
 
 private:
   explicit CudaDriver(DynamicLibrary library) : library(std::move(library)) {}

@@ -43,6 +43,9 @@ CudaStream::~CudaStream() {
       cuda.cuGraphDestroy(abandoned);
     // What runs uses memory whose owners may free it next.
     cuda.cuStreamSynchronize(stream);
+    for (CUevent mark : marks)
+      if (mark)
+        cuda.cuEventDestroy(mark);
     return cuda.cuStreamDestroy(stream);
   });
 }
@@ -191,6 +194,29 @@ Status CudaStream::synchronize() {
   return context->call("finish what it was given", [&](const CudaDriver &cuda) {
     return cuda.cuStreamSynchronize(stream);
   });
+}
+
+Status CudaStream::mark(uint32_t slot) {
+  BETZ_RETURN_IF_ERROR(checkMark(slot, isRecording));
+  return context->call("mark a place in its work", [&](const CudaDriver &cuda) {
+    CUresult result = marks[slot]
+                          ? CUDA_SUCCESS
+                          : cuda.cuEventCreate(&marks[slot], CU_EVENT_DEFAULT);
+    return result == CUDA_SUCCESS ? cuda.cuEventRecord(marks[slot], stream)
+                                  : result;
+  });
+}
+
+Result<double> CudaStream::secondsBetween(uint32_t from, uint32_t to) {
+  for (uint32_t slot : {from, to})
+    if (slot >= kMaxMarks || !marks[slot])
+      return missingMark(slot);
+  float milliseconds = 0;
+  BETZ_RETURN_IF_ERROR(
+      context->call("read its clock", [&](const CudaDriver &cuda) {
+        return cuda.cuEventElapsedTime(&milliseconds, marks[from], marks[to]);
+      }));
+  return 1e-3 * double(milliseconds);
 }
 
 } // namespace betz

@@ -5,6 +5,8 @@
 #include "runtime/hal/cuda/CudaContext.h"
 #include "runtime/program/KernelAbi.h"
 
+#include <array>
+
 namespace betz {
 
 class CudaCommandGraph : public CommandGraph {
@@ -35,6 +37,8 @@ public:
   Result<std::unique_ptr<CommandGraph>> endCapture() override;
   Status launchGraph(CommandGraph &graph) override;
   Status synchronize() override;
+  Status mark(uint32_t slot) override;
+  Result<double> secondsBetween(uint32_t from, uint32_t to) override;
 
 private:
   explicit CudaStream(std::shared_ptr<const CudaContext> context)
@@ -46,6 +50,8 @@ private:
   std::shared_ptr<const CudaContext> context;
   CUstream stream = nullptr;
   bool isRecording = false;
+  /// Null where a slot has no mark.
+  std::array<CUevent, kMaxMarks> marks = {};
 };
 
 } // namespace betz

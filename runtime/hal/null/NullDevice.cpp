@@ -1,7 +1,9 @@
 #include "runtime/hal/null/NullDevice.h"
 #include "runtime/hal/Checks.h"
 
+#include <array>
 #include <cstring>
+#include <optional>
 
 namespace betz {
 namespace {
@@ -90,11 +92,26 @@ public:
     return Status::ok();
   }
 
+  Status mark(uint32_t slot) override {
+    BETZ_RETURN_IF_ERROR(checkMark(slot, capture != nullptr));
+    ++counts.marks;
+    launchesAt[slot] = counts.launches;
+    return Status::ok();
+  }
+
+  Result<double> secondsBetween(uint32_t from, uint32_t to) override {
+    for (uint32_t slot : {from, to})
+      if (slot >= kMaxMarks || !launchesAt[slot])
+        return missingMark(slot);
+    return 1e-6 * double(*launchesAt[to] - *launchesAt[from]);
+  }
+
 private:
   NullCounters &target() { return capture ? capture->commands : counts; }
 
   NullCounters &counts;
   std::unique_ptr<NullCommandGraph> capture;
+  std::array<std::optional<int64_t>, kMaxMarks> launchesAt;
 };
 
 } // namespace

@@ -285,6 +285,36 @@ TEST_P(HalConformance, MisuseIsAnError) {
           .isOk());
 }
 
+TEST_P(HalConformance, MarksMeasureWorkInOrder) {
+  const int64_t size = 100003;
+  auto x = allocate(size * sizeof(int32_t)), y = allocate(x->size());
+  upload<int64_t>(*extents, {size, 3});
+  int64_t tasks = (size + 3) / 4;
+  EXPECT_FALSE(stream->secondsBetween(0, 1).isOk()) << "no marks yet";
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    check(stream->mark(0));
+    launchScale(*x, *y, &tasks, tasks);
+    check(stream->mark(kMaxMarks - 1));
+    launchScale(*x, *y, &tasks, tasks);
+    check(stream->mark(7));
+    check(stream->synchronize());
+    const double first = take(stream->secondsBetween(0, kMaxMarks - 1));
+    const double second = take(stream->secondsBetween(kMaxMarks - 1, 7));
+    const double both = take(stream->secondsBetween(0, 7));
+    EXPECT_GT(first, 0);
+    EXPECT_GT(second, 0);
+    EXPECT_LT(both, 10);
+    // A GPU's clock has steps of half a microsecond.
+    EXPECT_NEAR(both, first + second, 5e-6);
+  }
+  EXPECT_FALSE(stream->secondsBetween(0, 1).isOk());
+  EXPECT_FALSE(stream->secondsBetween(kMaxMarks, 0).isOk());
+  EXPECT_FALSE(stream->mark(kMaxMarks).isOk());
+  check(stream->beginCapture());
+  EXPECT_FALSE(stream->mark(0).isOk()) << "while recording";
+  take(stream->endCapture());
+}
+
 TEST_P(HalConformance, ExecutablesAreIndependent) {
   auto second = take(device->loadExecutable(
       code, std::vector<std::string>{"scale", "count_task"}));

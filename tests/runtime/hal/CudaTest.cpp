@@ -245,6 +245,7 @@ protected:
 
 TEST_F(StandInCuda, EverythingIsFreed) {
   runThere(packPtx({kTestKernelsPtx}), "scale");
+  check(stream->mark(0));
   check(stream->beginCapture()); // and left so
   auto staging = take(device->allocate(100, MemoryKind::Staging));
   EXPECT_GT(liveObjects(), 0);

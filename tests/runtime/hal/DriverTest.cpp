@@ -80,8 +80,11 @@ TEST(NullDevice, CountsWhatItIsAsked) {
                            .copiesToDevice = 1};
   EXPECT_EQ(device.counters(), expected);
 
+  ASSERT_TRUE((*stream)->mark(3).isOk());
   for (int replay = 0; replay < 3; ++replay)
     ASSERT_TRUE((*stream)->launchGraph(**graph).isOk());
+  ASSERT_TRUE((*stream)->mark(4).isOk());
+  EXPECT_DOUBLE_EQ((*stream)->secondsBetween(3, 4).value(), 6e-6);
   int32_t value = 7;
   ASSERT_TRUE((*stream)->copyToHost(&value, {memory, 0}, 4).isOk());
   ASSERT_TRUE((*stream)->synchronize().isOk());
@@ -91,6 +94,7 @@ TEST(NullDevice, CountsWhatItIsAsked) {
   expected.copiesToHost = 1;
   expected.graphLaunches = 3;
   expected.synchronizations = 1;
+  expected.marks = 2;
   EXPECT_EQ(device.counters(), expected);
 }
 

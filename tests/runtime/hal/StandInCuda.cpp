@@ -7,6 +7,7 @@
 // CUDA_ERROR_OUT_OF_MEMORY and finds no device.
 #include "runtime/program/KernelAbi.h"
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <cuda.h>
@@ -34,6 +35,10 @@ struct CUgraph_st {
   std::vector<std::function<void()>> nodes;
 };
 struct CUgraphExec_st : CUgraph_st {};
+struct CUevent_st {
+  std::chrono::steady_clock::time_point time;
+  bool isRecorded = false;
+};
 struct CUstream_st {
   CUgraph capture = nullptr;
 };
@@ -374,6 +379,43 @@ CUresult cuStreamSynchronize(CUstream stream) {
   if (stream->capture)
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   return enter("cuStreamSynchronize");
+}
+
+CUresult cuEventCreate(CUevent *event, unsigned) {
+  if (CUresult result = enter("cuEventCreate"))
+    return result;
+  *event = new CUevent_st;
+  countObject(1);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuEventDestroy(CUevent event) {
+  if (CUresult result = enter("cuEventDestroy"))
+    return result;
+  delete event;
+  countObject(-1);
+  return CUDA_SUCCESS;
+}
+
+CUresult cuEventRecord(CUevent event, CUstream stream) {
+  if (CUresult result = enter("cuEventRecord"))
+    return result;
+  if (stream->capture)
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+  event->time = std::chrono::steady_clock::now();
+  event->isRecorded = true;
+  return CUDA_SUCCESS;
+}
+
+#undef cuEventElapsedTime
+CUresult cuEventElapsedTime(float *milliseconds, CUevent from, CUevent to) {
+  if (CUresult result = enter("cuEventElapsedTime"))
+    return result;
+  if (!from->isRecorded || !to->isRecorded)
+    return CUDA_ERROR_INVALID_HANDLE;
+  *milliseconds =
+      std::chrono::duration<float, std::milli>(to->time - from->time).count();
+  return CUDA_SUCCESS;
 }
 
 CUresult cuTensorMapEncodeTiled(CUtensorMap *, CUtensorMapDataType, cuuint32_t,
