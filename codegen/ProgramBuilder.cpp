@@ -1,6 +1,7 @@
 #include "codegen/ProgramBuilder.h"
 
 #include "codegen/LowerToSpec.h"
+#include "codegen/common/KernelTable.h"
 #include "codegen/cpu/LlvmObject.h"
 #include "codegen/cpu/LowerKernel.h"
 #include "codegen/cuda/CudaCode.h"
@@ -10,7 +11,6 @@
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
-#include <set>
 
 namespace betz {
 
@@ -232,42 +232,24 @@ private:
         else
           cpu::chooseTile(spec);
         addLaunch(plan, bucket, lowered.operands,
-                  addKernel(target, table, kernel, std::move(spec)));
+                  addKernel(table, kernel, spec));
       }
     }
-    BETZ_RETURN_IF_ERROR(cuda ? addCudaCode(target, table.specs, *cuda)
-                              : addCpuCode(target, table.specs));
+    target.kernels = table.entries();
+    BETZ_RETURN_IF_ERROR(cuda ? addCudaCode(target, table.specs(), *cuda)
+                              : addCpuCode(target, table.specs()));
     program->targets.push_back(std::move(target));
     return Status::ok();
   }
 
-  /// Specs by code name, and each kernel's entry in the target by name and
-  /// code: buckets whose tiles agree share it.
-  struct KernelTable {
-    std::map<std::string, KernelSpec> specs;
-    std::map<std::pair<std::string, std::string>, uint32_t> entries;
-    std::set<std::string> names;
-  };
-
-  uint32_t addKernel(TargetVariant &target, KernelTable &table, KernelOp kernel,
-                     KernelSpec spec) {
-    KernelSpecEntry entry;
-    entry.name = kernel.getName().str();
-    entry.section = kernel.getSection().str();
-    entry.code = codeName(spec);
-    auto [known, isNew] = table.entries.try_emplace(
-        {entry.name, entry.code}, uint32_t(target.kernels.size()));
-    if (!isNew)
-      return known->second;
-    // Another tile of a kernel has a name of its own.
-    if (!table.names.insert(entry.name).second)
-      entry.name += fmt::format("_{}x{}", spec.tile.rows, spec.tile.columns);
-    entry.tasks = taskSpace(spec);
-    entry.spec = toJson(spec).dump();
-    options.observer->onKernel(entry, spec);
-    table.specs.emplace(entry.code, std::move(spec));
-    target.kernels.push_back(std::move(entry));
-    return known->second;
+  uint32_t addKernel(KernelTable &table, KernelOp kernel,
+                     const KernelSpec &spec) {
+    const size_t known = table.entries().size();
+    const uint32_t number =
+        table.add(kernel.getName().str(), kernel.getSection().str(), spec);
+    if (table.entries().size() > known)
+      options.observer->onKernel(table.entries()[number], spec);
+    return number;
   }
 
   static Status checkPanels(KernelOp kernel, const KernelSpec &spec,

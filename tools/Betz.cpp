@@ -9,6 +9,7 @@ int main(int argc, char **argv) {
   betz::addRunCommand(line);
   betz::addDumpCommand(line);
   betz::addBenchCommand(line);
+  betz::addTuneCommand(line);
   betz::addDataCommand(line);
   betz::addInterpretCommand(line);
   return line.run(argc, argv);

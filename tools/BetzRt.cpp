@@ -6,6 +6,7 @@ int main(int argc, char **argv) {
                          "Run, measure and inspect compiled neural decoders.");
   betz::addRunCommand(line);
   betz::addBenchCommand(line);
+  betz::addTuneCommand(line);
   betz::addDataCommand(line);
   return line.run(argc, argv);
 }

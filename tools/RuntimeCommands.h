@@ -9,6 +9,8 @@ namespace betz {
 void addRunCommand(CommandLine &line);
 /// `bench M.betz`: time a step.
 void addBenchCommand(CommandLine &line);
+/// `tune M.betz`: pick kernels' tiles on a GPU.
+void addTuneCommand(CommandLine &line);
 /// `data inspect|synth`: look at recordings, make synthetic ones.
 void addDataCommand(CommandLine &line);
 

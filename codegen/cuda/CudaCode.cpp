@@ -1,4 +1,5 @@
 #include "codegen/cuda/CudaCode.h"
+#include "codegen/cuda/CubinStack.h"
 #include "codegen/cuda/KernelCache.h"
 #include "codegen/cuda/Nvrtc.h"
 #include "codegen/cuda/Source.h"
@@ -62,16 +63,19 @@ struct Job {
   Result<std::vector<std::byte>> code = internalError("not compiled");
 };
 
-/// NVRTC compiles on as many threads as there are cores.
+/// NVRTC compiles on as many threads as there are cores; each tells `onDone`
+/// how many jobs are done.
 void compileAll(std::vector<Job> &jobs, const Nvrtc &nvrtc,
-                const KernelCache &cache) {
-  std::atomic<size_t> next = 0;
+                const KernelCache &cache,
+                const std::function<void(size_t)> &onDone) {
+  std::atomic<size_t> next = 0, done = 0;
   auto work = [&] {
     for (size_t i = next++; i < jobs.size(); i = next++) {
       Job &job = jobs[i];
       job.code = cache.find(*job.name, *job.source, job.isa, [&] {
         return nvrtc.compile(*job.name, *job.source, job.isa);
       });
+      onDone(++done);
     }
   };
   const size_t cores = std::max(1u, std::thread::hardware_concurrency());
@@ -142,6 +146,38 @@ void chooseTile(KernelSpec &spec, const Architecture &architecture,
   }
 }
 
+Result<std::map<std::string, Result<std::vector<std::byte>>>>
+compileKernels(const std::map<std::string, KernelSpec> &specs,
+               const Architecture &architecture, const std::string &isa,
+               const std::function<void(size_t)> &onDone) {
+  BETZ_ASSIGN_OR_RETURN(const Nvrtc *nvrtc, Nvrtc::load());
+  std::map<std::string, Result<std::vector<std::byte>>> codes;
+  std::map<std::string, std::string> sources;
+  for (const auto &[name, spec] : specs) {
+    Result<std::string> source = kernelSource(name, spec, architecture);
+    if (source.isOk())
+      sources.emplace(name, std::move(source).value());
+    else
+      codes.emplace(name, std::move(source).status());
+  }
+  std::vector<Job> jobs;
+  for (const auto &[name, source] : sources)
+    jobs.push_back({&name, &source, isa});
+  compileAll(jobs, *nvrtc, KernelCache(nvrtc->version()), onDone);
+  for (Job &job : jobs) {
+    const uint32_t stack = job.code.isOk() ? cubinStackBytes(*job.code) : 0;
+    if (!job.code.isOk())
+      codes.emplace(*job.name, job.code.status());
+    else if (stack > 0)
+      codes.emplace(*job.name,
+                    resourceExhausted(fmt::format(
+                        "spills {} bytes a thread from registers", stack)));
+    else
+      codes.emplace(*job.name, packCudaImages(std::span(&job.code.value(), 1)));
+  }
+  return codes;
+}
+
 Result<std::vector<std::pair<std::string, std::vector<std::byte>>>>
 buildExecutables(const std::map<std::string, KernelSpec> &specs,
                  const Architecture &architecture, CompileObserver &observer) {
@@ -165,7 +201,7 @@ buildExecutables(const std::map<std::string, KernelSpec> &specs,
     for (const auto &[name, source] : sources)
       jobs.push_back({&name, &source, isa});
   const KernelCache cache(nvrtc->version());
-  compileAll(jobs, *nvrtc, cache);
+  compileAll(jobs, *nvrtc, cache, [](size_t) {});
   if (observer.wants(CodeForm::Ptx))
     BETZ_RETURN_IF_ERROR(
         showPtx(sources, architecture.isa, *nvrtc, cache, observer));

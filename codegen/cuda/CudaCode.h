@@ -23,6 +23,20 @@ const Architecture *findArchitecture(std::string_view target);
 void chooseTile(KernelSpec &spec, const Architecture &architecture,
                 std::span<const int64_t> extents);
 
+/// The tiles that a spec may have on its path, to measure; all give the same
+/// bits. Some may need more shared memory than a GPU has.
+std::vector<TileConfig> tileCandidates(const KernelSpec &spec,
+                                       const Architecture &architecture);
+
+/// Code of each spec alone (one image, runtime/program/CudaImages.h) for one of
+/// the architecture's instruction sets, or why there is none: it does not
+/// build, or takes memory for what its registers do not hold. `onDone` is told
+/// how many are done, on any thread. Needs NVRTC. Thread-safe.
+Result<std::map<std::string, Result<std::vector<std::byte>>>>
+compileKernels(const std::map<std::string, KernelSpec> &specs,
+               const Architecture &architecture, const std::string &isa,
+               const std::function<void(size_t)> &onDone);
+
 /// Instruction set and code (runtime/program/CudaImages.h) of all kernels, best
 /// first; sm_80 gives "sm_80" and the PTX "compute_80". Needs NVRTC at run
 /// time, no GPU. Thread-safe.

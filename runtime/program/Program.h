@@ -23,7 +23,7 @@
 
 namespace betz {
 
-inline constexpr uint32_t kProgramVersion = 2;
+inline constexpr uint32_t kProgramVersion = 3;
 /// Sections and derived tensors start at multiples of these in the file.
 inline constexpr size_t kSectionAlignment = 4096;
 inline constexpr size_t kTensorAlignment = 64;
@@ -162,6 +162,9 @@ struct TargetVariant {
   std::vector<LaunchPlan> plans;
   /// Best level first.
   std::vector<ExecutableEntry> executables;
+  /// How its tiles were measured, JSON (docs/program.md); empty where they were
+  /// not.
+  std::string tuning;
 };
 
 /// Constant after construction; safe to share among threads.

@@ -140,6 +140,8 @@ Json encode(const Program &program, size_t index, SectionLayout &layout) {
         {{"isa", entry.isa},
          {"code", layout.place(entry.code.name, entry.code.bytes.size())}});
   json["executables"] = std::move(executables);
+  if (!target.tuning.empty())
+    json["tuning"] = target.tuning;
   return json;
 }
 
@@ -354,6 +356,9 @@ Status decode(const Json &json, SectionReader &sections,
   BETZ_RETURN_IF_ERROR(forEach(json, "plans", [&](const Json &plan) {
     return decode(plan, target.plans.emplace_back());
   }));
+  std::optional<std::string> tuning;
+  BETZ_RETURN_IF_ERROR(getOptional(json, "tuning", tuning));
+  target.tuning = tuning.value_or("");
   return forEach(json, "executables", [&](const Json &entry) -> Status {
     ExecutableEntry &executable = target.executables.emplace_back();
     BETZ_ASSIGN_OR_RETURN(executable.isa, getMember<std::string>(entry, "isa"));

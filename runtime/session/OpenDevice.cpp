@@ -7,9 +7,7 @@
 #include <fmt/format.h>
 
 namespace betz {
-namespace {
 
-/// N of "cuda:N", 0 of "cuda", or nothing.
 std::optional<int> cudaOrdinal(std::string_view name) {
   constexpr std::string_view prefix = "cuda:";
   if (name == "cuda")
@@ -25,8 +23,6 @@ std::optional<int> cudaOrdinal(std::string_view name) {
     return std::nullopt;
   return int(ordinal);
 }
-
-} // namespace
 
 Result<std::shared_ptr<Device>> openDevice(std::string_view name,
                                            const DeviceOptions &options) {

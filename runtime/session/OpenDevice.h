@@ -3,12 +3,17 @@
 
 #include "runtime/hal/Device.h"
 
+#include <optional>
+
 namespace betz {
 
 struct DeviceOptions {
   /// Threads of a cpu device; 0 means one for each core.
   int threads = 0;
 };
+
+/// N of "cuda:N", 0 of "cuda"; nothing for another name.
+std::optional<int> cudaOrdinal(std::string_view name);
 
 /// "cpu", "cuda" (the first GPU), "cuda:N" or "null". Another name is an error
 /// that lists these; a GPU that cannot be opened is Unavailable and says why.

@@ -146,8 +146,7 @@ Status Session::run(std::span<const InputBinding> inputs,
   BETZ_RETURN_IF_ERROR(stageInputs(inputs));
   for (size_t i = 0; i < taskCounts.size(); ++i)
     taskCounts[i] = variant->kernels[i].tasks.count(extents);
-  BETZ_RETURN_IF_ERROR(
-      stream->launchGraph(*graphs[size_t(plan - variant->plans.data())]));
+  BETZ_RETURN_IF_ERROR(stream->launchGraph(graphOf(*plan)));
   return collectOutputs(outputs);
 }
 
@@ -243,8 +242,16 @@ Status Session::collectOutputs(std::span<const OutputBinding> outputs) {
 }
 
 Status Session::runLaunch(size_t index) {
-  BETZ_RETURN_IF_ERROR(launch(plan->launches[index], *plan));
+  BETZ_RETURN_IF_ERROR(enqueueLaunch(index));
   return stream->synchronize();
+}
+
+Status Session::enqueueLaunch(size_t index) {
+  return launch(plan->launches[index], *plan);
+}
+
+BufferSlice Session::operandOf(size_t launch, size_t operand) const {
+  return resolve(plan->launches[launch].operands[operand], layoutOf(*plan));
 }
 
 } // namespace betz

@@ -34,6 +34,12 @@ public:
   /// of it alone, without the graph.
   const LaunchPlan &lastPlan() const { return *plan; }
   Status runLaunch(size_t launch);
+  /// The same without the wait, or recorded; the stream that it goes to; where
+  /// one of its operands lies; and the bucket's graph.
+  Status enqueueLaunch(size_t launch);
+  Stream &commands() { return *stream; }
+  BufferSlice operandOf(size_t launch, size_t operand) const;
+  CommandGraph &lastGraph() { return graphOf(*plan); }
   /// What the last run()'s launch computed: its extents and its tasks.
   std::span<const int64_t> lastExtents() const { return extents; }
 
@@ -67,6 +73,9 @@ private:
   StepLayout makeLayout(const LaunchPlan &bucket) const;
   const StepLayout &layoutOf(const LaunchPlan &bucket) const {
     return layouts[size_t(&bucket - variant->plans.data())];
+  }
+  CommandGraph &graphOf(const LaunchPlan &bucket) {
+    return *graphs[size_t(&bucket - variant->plans.data())];
   }
   BufferSlice resolve(const BufferRef &ref, const StepLayout &layout) const;
   Status launch(const Launch &launch, const LaunchPlan &plan);

@@ -28,11 +28,15 @@ RUNTIME_USES = {
                      "betz_hal_cuda", "betz_hal_null", "betz_io"],
     "betz_codegen_common": ["betz_program", "betz_hal"],
     "betz_codegen_cuda": ["betz_base", "betz_program", "betz_codegen_common"],
+    # Times kernels on a device and picks their tiles.
+    "betz_codegen_tune": ["betz_program", "betz_hal", "betz_codegen_common",
+                          "betz_codegen_cuda"],
     "betz_command_line": ["betz_base"],
     "betz_decoder_info": ["betz_io"],
     "betz_runtime_commands": ["betz_command_line", "betz_decoder_info",
                               "betz_session", "betz_io",
-                              "betz_codegen_common"],
+                              "betz_codegen_common", "betz_codegen_cuda",
+                              "betz_codegen_tune"],
     "betz-rt": ["betz_runtime_commands"],
 }
 COMPILER_USES = {

@@ -13,6 +13,7 @@
 /// macro (cuMemAlloc is cuMemAlloc_v2), in this list as in calls, so both mean
 /// the version that the header declares.
 #define BETZ_CUDA_FUNCTIONS(X)                                                 \
+  X(cuCtxGetDevice)                                                            \
   X(cuCtxPopCurrent)                                                           \
   X(cuCtxPushCurrent)                                                          \
   X(cuDeviceGet)                                                               \
@@ -21,6 +22,7 @@
   X(cuDeviceGetName)                                                           \
   X(cuDevicePrimaryCtxRelease)                                                 \
   X(cuDevicePrimaryCtxRetain)                                                  \
+  X(cuDriverGetVersion)                                                        \
   X(cuEventCreate)                                                             \
   X(cuEventDestroy)                                                            \
   X(cuEventRecord)                                                             \
@@ -41,6 +43,7 @@
   X(cuMemFreeHost)                                                             \
   X(cuMemGetInfo)                                                              \
   X(cuMemHostAlloc)                                                            \
+  X(cuMemcpyDtoDAsync)                                                         \
   X(cuMemcpyDtoHAsync)                                                         \
   X(cuMemcpyHtoDAsync)                                                         \
   X(cuMemsetD8Async)                                                           \

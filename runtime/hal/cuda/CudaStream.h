@@ -30,6 +30,8 @@ public:
   create(std::shared_ptr<const CudaContext> context);
   ~CudaStream() override;
 
+  CUstream handle() const { return stream; }
+
   Status copyToDevice(BufferSlice to, const void *from, size_t bytes) override;
   Status copyToHost(void *to, BufferSlice from, size_t bytes) override;
   Status launch(const KernelLaunch &launch) override;

@@ -1,11 +1,21 @@
 // What stands for the driver in a build without cuda.h.
+#include "runtime/hal/cuda/CudaBaseline.h"
 #include "runtime/hal/cuda/CudaDevice.h"
 
 namespace betz {
+namespace {
 
-Result<std::unique_ptr<Device>> createCudaDevice(int) {
+Status noHeaders() {
   return unavailable("this betz was built without CUDA's headers (cuda.h); run "
                      "with --device cpu, or build it again where they are");
+}
+
+} // namespace
+
+Result<std::unique_ptr<Device>> createCudaDevice(int) { return noHeaders(); }
+
+Result<std::unique_ptr<CudaBaseline>> openCudaBaseline(int) {
+  return noHeaders();
 }
 
 } // namespace betz

@@ -178,6 +178,9 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute,
   case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
     *value = 0;
     return CUDA_SUCCESS;
+  case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE:
+    *value = 1 << 20;
+    return CUDA_SUCCESS;
   case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
     *value = 2;
     return CUDA_SUCCESS;
@@ -201,6 +204,16 @@ CUresult cuCtxPushCurrent(CUcontext context) {
   if (context != &primaryContext)
     return CUDA_ERROR_INVALID_CONTEXT;
   ++contextDepth;
+  return CUDA_SUCCESS;
+}
+
+CUresult cuCtxGetDevice(CUdevice *device) {
+  *device = 0;
+  return enter("cuCtxGetDevice");
+}
+
+CUresult cuDriverGetVersion(int *version) {
+  *version = 13010;
   return CUDA_SUCCESS;
 }
 
@@ -276,6 +289,19 @@ CUresult cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t bytes,
     return CUDA_ERROR_INVALID_VALUE;
   submit(stream,
          [=] { std::memcpy(to, reinterpret_cast<const void *>(from), bytes); });
+  return CUDA_SUCCESS;
+}
+
+CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes,
+                           CUstream stream) {
+  if (CUresult result = enter("cuMemcpyDtoDAsync"))
+    return result;
+  if (!isAllocated(to, bytes) || !isAllocated(from, bytes))
+    return CUDA_ERROR_INVALID_VALUE;
+  submit(stream, [=] {
+    std::memcpy(reinterpret_cast<void *>(to),
+                reinterpret_cast<const void *>(from), bytes);
+  });
   return CUDA_SUCCESS;
 }
 
