@@ -2,8 +2,10 @@
 // what the machine can do.
 #include "runtime/base/File.h"
 #include "runtime/hal/cpu/CpuDevice.h"
+#include "runtime/session/OpenDevice.h"
 #include "tools/BenchPictures.h"
 #include "tools/BenchReport.h"
+#include "tools/DeviceLimits.h"
 #include "tools/OpenProgram.h"
 #include "tools/RuntimeCommands.h"
 
@@ -30,11 +32,18 @@ std::string describe(const BenchOptions &options, const Session &session,
                      session.isa());
 }
 
-MachineLimits limitsOf(const BenchOptions &options, const Session &session) {
-  if (options.program.device != "cpu")
-    return {};
-  const int threads = options.program.threads;
-  return measureLimits(session.isa(), threads > 0 ? threads : usableCores());
+/// A GPU's are measured for --roofline only: they take seconds.
+Result<MachineLimits> limitsOf(const BenchOptions &options, Session &session) {
+  if (options.program.device == "cpu") {
+    const int threads = options.program.threads;
+    return measureLimits(session.isa(), threads > 0 ? threads : usableCores());
+  }
+  const std::optional<int> ordinal = cudaOrdinal(options.program.device);
+  if (!ordinal || options.roofline.empty())
+    return MachineLimits();
+  BETZ_ASSIGN_OR_RETURN(std::unique_ptr<CudaBaseline> baseline,
+                        openCudaBaseline(*ordinal));
+  return measureDeviceLimits(session, *baseline);
 }
 
 Status writePictures(const BenchOptions &options, const Session &session,
@@ -54,9 +63,9 @@ Status checkOptions(const BenchOptions &options) {
       !(options.trace.empty() && options.roofline.empty()))
     return invalidArgument("--steps-only leaves nothing for --trace and "
                            "--roofline to show; leave it out");
-  if (!options.roofline.empty() && options.program.device != "cpu")
-    return invalidArgument("--roofline needs the limits of a device, which are "
-                           "measured for --device cpu only");
+  if (!options.roofline.empty() && options.program.device == "null")
+    return invalidArgument("--roofline needs the limits of a device that runs "
+                           "something: --device cpu or cuda");
   return Status::ok();
 }
 
@@ -65,9 +74,11 @@ void printLimits(const BenchOptions &options, const Session &session,
   fmt::print("{} on {}, {} code\n", options.program.program.string(),
              session.device().name(), session.isa());
   if (limits.flops > 0)
-    fmt::print("measured limits: {:.1f} GFLOP/s of multiply-adds, copy {:.1f} "
-               "GB/s\n",
-               limits.flops * 1e-9, limits.copyBytes * 1e-9);
+    fmt::print("measured limits: {:.1f} GFLOP/s {}, copy {:.1f} GB/s\n",
+               limits.flops * 1e-9,
+               limits.flopsBy.empty() ? "of multiply-adds"
+                                      : "by " + limits.flopsBy,
+               limits.copyBytes * 1e-9);
 }
 
 Status bench(const BenchOptions &options) {
@@ -77,7 +88,8 @@ Status bench(const BenchOptions &options) {
                    {options.program.program}));
   BETZ_ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
                         openProgram(options.program));
-  const MachineLimits limits = limitsOf(options, *session);
+  BETZ_ASSIGN_OR_RETURN(const MachineLimits limits,
+                        limitsOf(options, *session));
   if (!options.roofline.empty() && limits.copyBytes <= 0)
     return resourceExhausted("--roofline: no memory to measure a copy with");
   Json report = {{"program", options.program.program.string()},
@@ -142,8 +154,12 @@ void addBenchCommand(CommandLine &line) {
   addReportOptions(*command, *options);
   command->footer("Inputs are random but always the same. A kernel's time is "
                   "that inside a step, and\nalone when it runs again and "
-                  "again. Peak and copy are fractions of the limits\nmeasured "
-                  "at the start.\n\n"
+                  "again. On a GPU it is that in a graph of nothing else, by\n"
+                  "the GPU's clock; the step's graph stands below the kernels, "
+                  "and the gap between is\nnegative where they overlap. Peak "
+                  "and copy are fractions of the limits measured at\nthe start "
+                  "(on a GPU for --roofline only, by a large product and a "
+                  "copy).\n\n"
                   "Example:\n  bench m.betz --batch 1,8 --threads 2 "
                   "--trace step.json");
 }

@@ -72,6 +72,17 @@ void printStep(const Program &program, const StepProfile &profile,
   fmt::print("\n\n");
 }
 
+void printGraph(const GraphTime &graph, double kernelSeconds) {
+  const double gap = graph.seconds - kernelSeconds;
+  fmt::print("{:<36} {:<20} {:>5} {:>10.1f}\n", "their graph, one replay", "",
+             graph.nodes, graph.seconds * 1e6);
+  fmt::print("{:<36} {:<20} {:>5} {:>10.1f}\n",
+             gap < 0 ? "gap (kernels overlap)" : "gap (between kernels)", "",
+             "", gap * 1e6);
+  fmt::print("{:<36} {:<20} {:>5} {:>10.1f}\n", "the same, launched one by one",
+             "", "", graph.separateSeconds * 1e6);
+}
+
 void printKernels(const StepProfile &profile, const MachineLimits &limits) {
   fmt::print("{:<36} {:<20} {:>5} {} {:>10}\n", "kernel", "section", "calls",
              kRateHeader, "alone, us");
@@ -88,7 +99,10 @@ void printKernels(const StepProfile &profile, const MachineLimits &limits) {
   }
   fmt::print("{:<36} {:<20} {:>5} {:>10.1f} {:>52.1f}\n", "all kernels", "", "",
              total * 1e6, alone * 1e6);
-  fmt::print("{:<36} {:<20} {:>5} {:>10.1f}\n\n", "host, between kernels", "",
+  if (profile.graph)
+    printGraph(*profile.graph, total);
+  fmt::print("{:<36} {:<20} {:>5} {:>10.1f}\n\n",
+             profile.graph ? "host and copies" : "host, between kernels", "",
              "", profile.hostSeconds() * 1e6);
 }
 
@@ -191,6 +205,12 @@ Json toJson(const StepProfile &profile, const MachineLimits &limits) {
     return json;
   json["kernels_us"] = profile.kernelSeconds() * 1e6;
   json["host_us"] = profile.hostSeconds() * 1e6;
+  if (const std::optional<GraphTime> &graph = profile.graph)
+    json["graph"] = {
+        {"nodes", graph->nodes},
+        {"us", graph->seconds * 1e6},
+        {"gap_us", (graph->seconds - profile.kernelSeconds()) * 1e6},
+        {"separate_us", graph->separateSeconds * 1e6}};
   json["kernels"] = kernelsToJson(profile, limits);
   json["sections"] = sectionsToJson(profile, limits);
   return json;
@@ -200,6 +220,8 @@ Json toJson(const MachineLimits &limits) {
   Json json = {{"threads", limits.threads}};
   addKnown(json, "fma_gflops", fractionOf(limits.flops, 1, 1e9));
   addKnown(json, "copy_gbps", fractionOf(limits.copyBytes, 1, 1e9));
+  if (!limits.flopsBy.empty())
+    json["fma_by"] = limits.flopsBy;
   return json;
 }
 

@@ -143,7 +143,9 @@ double measureCopy(int threads) {
 } // namespace
 
 MachineLimits measureLimits(std::string_view isa, int threads) {
-  return {threads, measureFlops(isa, threads), measureCopy(threads)};
+  return {.threads = threads,
+          .flops = measureFlops(isa, threads),
+          .copyBytes = measureCopy(threads)};
 }
 
 } // namespace betz

@@ -159,7 +159,9 @@ void Roofline::drawLimits() {
   line(from, corner, "stroke=\"#1f5fa8\" stroke-width=\"2\"");
   line(corner, {right, peakY}, "stroke=\"#b3261e\" stroke-width=\"2\"");
   text({right - 4, peakY - 6},
-       fmt::format("multiply-adds, {:.1f} GFLOP/s", limits.flops * 1e-9),
+       fmt::format("{}, {:.1f} GFLOP/s",
+                   limits.flopsBy.empty() ? "multiply-adds" : limits.flopsBy,
+                   limits.flops * 1e-9),
        "text-anchor=\"end\" fill=\"#b3261e\"");
   const double angle =
       std::atan2(corner.y - from.y, corner.x - from.x) * 180 / M_PI;

@@ -1,5 +1,6 @@
 #include "tools/StepProfile.h"
 #include "runtime/base/Progress.h"
+#include "runtime/hal/Timing.h"
 #include "tools/OpenProgram.h"
 #include "tools/RandomInputs.h"
 
@@ -136,6 +137,45 @@ void listLaunches(const Session &session, StepProfile &profile) {
   }
 }
 
+/// Median seconds of all launches of the step that ran last, given one by one.
+Result<double> timeSeparately(Session &session, size_t launches) {
+  Stream &stream = session.commands();
+  std::vector<double> samples;
+  for (size_t pass = 0; pass < kAloneSamples; ++pass) {
+    BETZ_RETURN_IF_ERROR(stream.mark(0));
+    for (size_t i = 0; i < launches; ++i)
+      BETZ_RETURN_IF_ERROR(session.enqueueLaunch(i));
+    BETZ_RETURN_IF_ERROR(stream.mark(1));
+    BETZ_RETURN_IF_ERROR(stream.synchronize());
+    BETZ_ASSIGN_OR_RETURN(double seconds, stream.secondsBetween(0, 1));
+    samples.push_back(seconds);
+  }
+  return medianOf(std::move(samples));
+}
+
+/// The graph and each kernel by the device's clock. Launches go in order, so
+/// that each finds in memory what it reads in a step.
+Status sampleOnDevice(Session &session, StepProfile &profile) {
+  GraphTime graph = {.nodes = profile.launches.size()};
+  BETZ_ASSIGN_OR_RETURN(graph.seconds,
+                        timeReplays(session.commands(), session.lastGraph()));
+  BETZ_ASSIGN_OR_RETURN(graph.separateSeconds,
+                        timeSeparately(session, graph.nodes));
+  profile.graph = graph;
+  for (KernelTime &kernel : profile.kernels)
+    kernel.seconds = 0;
+  Progress progress("measuring kernels", int64_t(graph.nodes), "launches");
+  for (size_t i = 0; i < graph.nodes; ++i) {
+    BETZ_ASSIGN_OR_RETURN(double seconds,
+                          timeInGraph(session.commands(), 1, [&](size_t) {
+                            return session.enqueueLaunch(i);
+                          }));
+    profile.kernels[profile.launches[i].kernel].seconds += seconds;
+    progress.update(int64_t(i + 1));
+  }
+  return Status::ok();
+}
+
 Status bucketError(const Session &session, int64_t batch, int64_t events) {
   return invalidArgument(fmt::format(
       "--batch {} with {} events a window fits no bucket of the program; the "
@@ -193,6 +233,8 @@ Result<StepProfile> profileStep(Session &session, int64_t batch,
   }
   BETZ_RETURN_IF_ERROR(sampleInStep(session, profile));
   BETZ_RETURN_IF_ERROR(sampleAlone(session, profile));
+  if (session.target().target.starts_with("cuda:"))
+    BETZ_RETURN_IF_ERROR(sampleOnDevice(session, profile));
   return profile;
 }
 

@@ -17,7 +17,8 @@ struct KernelTime {
   std::string code;
   std::string section;
   int64_t calls = 0;
-  /// Of all calls together: inside a step, and each run again and again.
+  /// Of all calls together: inside a step, or in a graph of nothing else where
+  /// the step is a graph; and each launched and waited for.
   double seconds = 0, aloneSeconds = 0;
   /// Of all calls together; nothing where the kernel's spec does not say.
   std::optional<KernelWork> work = {};
@@ -34,6 +35,13 @@ struct LaunchTime {
   std::optional<KernelWork> work = {};
 };
 
+/// A step's graph on a device with a clock of its own.
+struct GraphTime {
+  size_t nodes = 0;
+  /// Of a replay, and of the same launches given one by one.
+  double seconds = 0, separateSeconds = 0;
+};
+
 struct StepProfile {
   int64_t batch = 0;
   std::vector<int64_t> extents;
@@ -44,12 +52,16 @@ struct StepProfile {
   std::vector<KernelTime> kernels;
   /// Of the fastest pass; empty when only whole steps were measured.
   std::vector<LaunchTime> launches;
+  /// Set for code that a GPU runs.
+  std::optional<GraphTime> graph = {};
 
   double flops() const;
   double kernelSeconds() const;
   /// What a step takes beside its kernels: checks, copies, going from one
-  /// kernel to the next. Noise can make it negative.
-  double hostSeconds() const { return median - kernelSeconds(); }
+  /// kernel to the next, unless a graph does. Noise can make it negative.
+  double hostSeconds() const {
+    return median - (graph ? graph->seconds : kernelSeconds());
+  }
 };
 
 struct ProfileOptions {
@@ -62,8 +74,9 @@ struct ProfileOptions {
 };
 
 /// Runs random steps of `batch` windows: whole, then launch by launch with a
-/// timestamp on either side, then each launch alone. An InvalidArgument when
-/// no bucket holds such a step.
+/// timestamp on either side, then each launch alone. A GPU's graph and kernels
+/// are timed by its own clock. An InvalidArgument when no bucket holds such a
+/// step.
 Result<StepProfile> profileStep(Session &session, int64_t batch,
                                 const ProfileOptions &options);
 

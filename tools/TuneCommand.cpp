@@ -31,7 +31,7 @@ Status checkTargets(const Program &program, const TuneOptions &options) {
       options.program.string(), fmt::join(names, ", ")));
 }
 
-Status tune(const TuneOptions &options) {
+Status runTune(const TuneOptions &options) {
   const std::optional<int> ordinal = cudaOrdinal(options.device);
   if (!ordinal)
     return invalidArgument(fmt::format(
@@ -65,7 +65,7 @@ void addTuneCommand(CommandLine &line) {
   auto options = std::make_shared<TuneOptions>();
   CLI::App *command = line.addCommand(
       "tune", "Pick the tiles of a program's kernels that are fastest on a GPU",
-      [options] { return tune(*options); });
+      [options] { return runTune(*options); });
   command->add_option("program", options->program, "The compiled program")
       ->required();
   command->add_option("--device", options->device, "cuda or cuda:N")

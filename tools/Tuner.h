@@ -12,9 +12,9 @@ namespace betz {
 /// A task and what was measured of it.
 struct TunedKernel {
   tune::Task task;
-  std::vector<int64_t> extents;
+  std::vector<int64_t> extents = {};
   /// The program's own tile first, then the compiler's choice and the others.
-  std::vector<tune::Trial> trials;
+  std::vector<tune::Trial> trials = {};
   /// Of trials: what the compiler chooses, and what won.
   size_t untuned = 0, winner = 0;
   /// Sets of buffers that launches took turns among; more than one where a step

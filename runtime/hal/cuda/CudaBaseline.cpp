@@ -1,4 +1,5 @@
 #include "runtime/hal/cuda/CudaBaseline.h"
+#include "runtime/base/Uniform.h"
 #include "runtime/hal/Timing.h"
 #include "runtime/hal/cuda/CublasLt.h"
 #include "runtime/hal/cuda/CudaStream.h"
@@ -78,10 +79,13 @@ private:
   };
 
   Result<Operands> allocate(const ProductShape &shape, size_t copies) {
-    Operands operands{.copies = copies};
+    Operands operands;
+    operands.copies = copies;
     auto make = [&](std::unique_ptr<CudaBuffer> &buffer, size_t bytes) {
       BETZ_ASSIGN_OR_RETURN(buffer, CudaBuffer::allocate(context, bytes));
-      return context->zeroNow(buffer->address(), bytes);
+      const std::vector<std::byte> content =
+          uniformElements(shape.dtype, bytes);
+      return context->writeNow(buffer->address(), content.data(), bytes);
     };
     const size_t element = sizeOf(shape.dtype) * copies;
     BETZ_RETURN_IF_ERROR(

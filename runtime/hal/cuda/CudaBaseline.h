@@ -35,7 +35,7 @@ public:
   virtual Result<double> copyRate() = 0;
   /// Seconds of a product by the fastest algorithm that cuBLASLt proposes: f32
   /// without TF32, or bf16 with f32 sums. Runs in turn on `copies` sets of
-  /// zeros. Unavailable without cuBLASLt.
+  /// buffers. Unavailable without cuBLASLt.
   virtual Result<double> productSeconds(const ProductShape &shape,
                                         size_t copies) = 0;
 };
