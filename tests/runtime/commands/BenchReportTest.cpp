@@ -48,6 +48,18 @@ TEST(BenchReport, KernelsAddUpBySectionAndByCode) {
   EXPECT_DOUBLE_EQ(codes[0].bytes, 600);
 }
 
+TEST(BenchReport, AGraphLeavesAGapBetweenItsKernels) {
+  StepProfile profile = makeProfile();
+  EXPECT_FALSE(toJson(profile, {}).contains("graph"));
+  profile.graph = {.nodes = 4, .seconds = 5e-6, .separateSeconds = 20e-6};
+  const Json json = toJson(profile, {});
+  EXPECT_EQ(json["graph"]["nodes"], 4);
+  EXPECT_DOUBLE_EQ(json["graph"]["us"], 5);
+  EXPECT_NEAR(json["graph"]["gap_us"], -2, 1e-9) << "kernels overlap";
+  EXPECT_DOUBLE_EQ(json["graph"]["separate_us"], 20);
+  EXPECT_NEAR(json["host_us"], 5, 1e-9);
+}
+
 TEST(BenchReport, FractionsAreOfTheLimits) {
   Json json = toJson(makeProfile(), MachineLimits{1, 4e9, 1e9});
   EXPECT_DOUBLE_EQ(json["peak_fraction"], 12000 / 10e-6 / 4e9);

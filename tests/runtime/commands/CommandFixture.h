@@ -34,6 +34,7 @@ protected:
     CommandLine line("betz-rt", "");
     addRunCommand(line);
     addBenchCommand(line);
+    addTuneCommand(line);
     words.insert(words.begin(), "betz-rt");
     std::vector<char *> argv;
     for (std::string &word : words)

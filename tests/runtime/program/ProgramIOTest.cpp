@@ -54,6 +54,7 @@ TEST(ProgramIO, RoundTripKeepsEverything) {
   EXPECT_EQ(program.indexChecks[0].splitsInput, std::nullopt);
   EXPECT_EQ(program.metadata, sample.metadata);
   EXPECT_EQ(program.targets[0].irText, sample.targets[0].irText);
+  EXPECT_EQ(program.targets[0].tuning, sample.targets[0].tuning);
   const TargetVariant *target = program.findTarget("cpu");
   ASSERT_NE(target, nullptr);
   EXPECT_EQ(program.findTarget("cuda:sm_90a"), nullptr);

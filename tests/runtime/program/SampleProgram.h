@@ -61,6 +61,7 @@ inline Program makeSampleProgram(uint32_t seed, size_t derivedBytes = 320) {
   }
   target.executables = {{"avx2", makeSection(program, "cpu.avx2", 5000)},
                         {"scalar", makeSection(program, "cpu.scalar", 4096)}};
+  target.tuning = R"({"device": "one"})";
   program.targets.push_back(std::move(target));
   return program;
 }
