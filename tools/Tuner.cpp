@@ -1,4 +1,5 @@
 #include "tools/Tuner.h"
+#include "codegen/cuda/CubinStack.h"
 #include "codegen/cuda/CudaCode.h"
 #include "codegen/tune/LaunchTimer.h"
 #include "codegen/tune/Retile.h"
@@ -161,8 +162,8 @@ private:
                                 return read(session->operandOf(launch, operand),
                                             bytes);
                               }));
-    for (tune::Trial &trial : kernel.trials)
-      BETZ_RETURN_IF_ERROR(measure(kernel, trial, timer));
+    for (size_t i = 0; i < kernel.trials.size(); ++i)
+      BETZ_RETURN_IF_ERROR(measure(kernel, i, timer));
     kernel.winner = tune::pickWinner(kernel.trials);
     for (size_t i = 0; i < kernel.trials.size(); ++i)
       logInfo("tune", "{} for {}: tile {}: {}", kernel.task.kernel,
@@ -171,14 +172,21 @@ private:
     return Status::ok();
   }
 
-  /// A tile that the device refuses is rejected; a device that has failed ends
-  /// the tuning.
-  Status measure(const TunedKernel &kernel, tune::Trial &trial,
-                 tune::LaunchTimer &timer) {
+  /// A tile that the device refuses is rejected, and one that spills unless it
+  /// is the program's or the compiler's. A device that has failed ends the
+  /// tuning.
+  Status measure(TunedKernel &kernel, size_t number, tune::LaunchTimer &timer) {
+    tune::Trial &trial = kernel.trials[number];
     const std::string name = codeName(specOf(kernel, trial));
     const Result<std::vector<std::byte>> &code = codes.at(name);
     if (!code.isOk()) {
       trial.rejected = firstLine(code.status().message());
+      return Status::ok();
+    }
+    const uint32_t stack = cuda::stackBytes(*code);
+    if (stack > 0 && number > kernel.untuned) {
+      trial.rejected =
+          fmt::format("spills {} bytes a thread from registers", stack);
       return Status::ok();
     }
     Result<double> seconds = timer.time(*code, name, trial.tile);

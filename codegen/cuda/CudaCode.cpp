@@ -1,5 +1,4 @@
 #include "codegen/cuda/CudaCode.h"
-#include "codegen/cuda/CubinStack.h"
 #include "codegen/cuda/KernelCache.h"
 #include "codegen/cuda/Nvrtc.h"
 #include "codegen/cuda/Source.h"
@@ -165,13 +164,8 @@ compileKernels(const std::map<std::string, KernelSpec> &specs,
     jobs.push_back({&name, &source, isa});
   compileAll(jobs, *nvrtc, KernelCache(nvrtc->version()), onDone);
   for (Job &job : jobs) {
-    const uint32_t stack = job.code.isOk() ? cubinStackBytes(*job.code) : 0;
     if (!job.code.isOk())
       codes.emplace(*job.name, job.code.status());
-    else if (stack > 0)
-      codes.emplace(*job.name,
-                    resourceExhausted(fmt::format(
-                        "spills {} bytes a thread from registers", stack)));
     else
       codes.emplace(*job.name, packCudaImages(std::span(&job.code.value(), 1)));
   }

@@ -29,9 +29,8 @@ std::vector<TileConfig> tileCandidates(const KernelSpec &spec,
                                        const Architecture &architecture);
 
 /// Code of each spec alone (one image, runtime/program/CudaImages.h) for one of
-/// the architecture's instruction sets, or why there is none: it does not
-/// build, or takes memory for what its registers do not hold. `onDone` is told
-/// how many are done, on any thread. Needs NVRTC. Thread-safe.
+/// the architecture's instruction sets, or why it does not build. `onDone` is
+/// told how many are done, on any thread. Needs NVRTC. Thread-safe.
 Result<std::map<std::string, Result<std::vector<std::byte>>>>
 compileKernels(const std::map<std::string, KernelSpec> &specs,
                const Architecture &architecture, const std::string &isa,
