@@ -36,7 +36,7 @@ void chooseMatmulTile(KernelSpec &spec, const MatmulCore &core, Path path,
   };
   const bool tma = path == Path::MatmulTma;
   if (blocks(128, 128) >= kProcessors)
-    spec.tile = {128, 128, 64, 3};
+    spec.tile = {128, 128, 64, tma ? 6 : 3};
   else if (tma && blocks(64, 128) >= kProcessors)
     spec.tile = {64, 128, 64, 4};
   else

@@ -160,9 +160,10 @@ Status CudaExecutable::prepare(const std::string &name,
                                        CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
                                        kernel.function);
       }));
+  constexpr uint32_t kKnownFlags = kCudaDependentLaunch | kCudaPairedBlocks;
   const auto [threads, sharedBytes, blocksPerSm, flags] = kernel.geometry;
   if (threads == 0 || threads > uint32_t(mostThreads) ||
-      sharedBytes > INT32_MAX || (flags & ~kCudaDependentLaunch) != 0)
+      sharedBytes > INT32_MAX || (flags & ~kKnownFlags) != 0)
     return dataLoss(fmt::format(
         "kernel \"{}\" asks for {} of at most {} threads, {} bytes of shared "
         "memory, flags {}; recompile with betz compile",

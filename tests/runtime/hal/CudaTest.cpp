@@ -44,8 +44,8 @@ TEST(CudaArchitecture, CodeRunsWhereItsNameSays) {
 }
 
 TEST(CudaGrid, HasABlockATaskOrFillsTheDevice) {
-  auto size = [](int64_t tasks, uint32_t blocksPerSm) {
-    auto blocks = cudaGridSize(tasks, blocksPerSm, 132);
+  auto size = [](int64_t tasks, uint32_t blocksPerSm, uint32_t flags = 0) {
+    auto blocks = cudaGridSize(tasks, {32, 0, blocksPerSm, flags}, 132);
     return blocks.isOk() ? int64_t(*blocks) : -1;
   };
   EXPECT_EQ(size(0, 0), 0);
@@ -56,6 +56,9 @@ TEST(CudaGrid, HasABlockATaskOrFillsTheDevice) {
   EXPECT_EQ(size(263, 2), 263);
   EXPECT_EQ(size(265, 2), 264);
   EXPECT_EQ(size(INT64_MAX, 1), 132);
+  EXPECT_EQ(size(5, 1, kCudaPairedBlocks), 6);
+  EXPECT_EQ(size(6, 0, kCudaPairedBlocks), 6);
+  EXPECT_EQ(size(0, 1, kCudaPairedBlocks), 0);
   EXPECT_EQ(size(INT64_MAX, UINT32_MAX), -1);
 }
 
