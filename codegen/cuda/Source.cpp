@@ -186,6 +186,7 @@ private:
     globals += fmt::format(
         "extern \"C\" __constant__ MapDescription {}_maps[2] = {{{}, {}}};\n\n",
         name, map(core.x, tile.rows), map(core.weight, tile.columns));
+    flags |= kCudaTensorMaps;
     mapParameters = ",\n    const __grid_constant__ TensorMap xMap,\n"
                     "    const __grid_constant__ TensorMap weightMap";
     body = "  MatmulTma<Spec>(spec, extents, shared)\n"
@@ -509,7 +510,7 @@ private:
   const std::string &name;
   const KernelSpec &spec;
   const Path path;
-  const uint32_t flags;
+  uint32_t flags;
   std::string header, globals, members, setup, body;
   std::string mapParameters;
   int64_t threads = 0, sharedBytes = 0;

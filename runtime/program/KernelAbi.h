@@ -39,7 +39,7 @@ struct CudaLaunchGeometry {
   /// persistent: as many blocks as fill every multiprocessor with this many,
   /// and no more than there are tasks; each block loops over its share.
   uint32_t blocksPerSm = 0;
-  /// kCudaDependentLaunch or 0; the other bits are 0.
+  /// kCudaDependentLaunch and kCudaTensorMaps, or'ed; the other bits are 0.
   uint32_t flags = 0;
 };
 static_assert(sizeof(CudaLaunchGeometry) == 16);
@@ -49,14 +49,17 @@ static_assert(sizeof(CudaLaunchGeometry) == 16);
 /// others write. Without effect below compute capability 9.0.
 inline constexpr uint32_t kCudaDependentLaunch = 1;
 
+/// NAME_maps lies beside the kernel; see CudaTensorMap.
+inline constexpr uint32_t kCudaTensorMaps = 2;
+
 /// NAME_launch.
 inline constexpr char kCudaLaunchSuffix[] = "_launch";
 
 /// A tensor map (CUtensorMap) through which a kernel reads rows of an operand:
 /// boxes of 64 two-byte columns times `boxRows` rows under the 128-byte
 /// swizzle, zero outside `columns`. The rows are as many as the buffer holds.
-/// A kernel that has the constant array NAME_maps of these takes the tensor
-/// maps as parameters after the extents.
+/// A kernel with the flag kCudaTensorMaps has a constant array NAME_maps of
+/// these and takes the tensor maps as parameters after the extents.
 struct CudaTensorMap {
   uint32_t operand = 0;
   uint32_t offsetBytes = 0; // of the first row, a multiple of 16
