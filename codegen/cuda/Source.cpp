@@ -220,11 +220,11 @@ private:
                          boxRows, int(interleaved));
     };
     globals += fmt::format(
-        "extern \"C\" __constant__ MapDescription {}_maps[2] = {{\n    {},\n   "
-        " "
-        "{}}};\n\n",
+        "extern \"C\" __constant__ MapDescription {}_maps[2] = {{\n    {},\n"
+        "    {}}};\n\n",
         name, map(core.x, tile.rows, false),
         map(core.weight, persistent ? tile.columns / 2 : tile.columns, true));
+    flags |= kCudaTensorMaps;
     mapParameters = ",\n    const __grid_constant__ TensorMap xMap,\n"
                     "    const __grid_constant__ TensorMap weightMap";
     if (persistent) {
