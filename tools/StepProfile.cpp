@@ -34,7 +34,7 @@ Repetition stepRepetition(double minTime) {
 }
 
 /// Seconds of each step, sorted.
-Result<std::vector<double>> sampleSteps(Session &session, RandomStep &step,
+Result<std::vector<double>> sampleSteps(Session &session, HostStep &step,
                                         double minTime) {
   std::vector<InputBinding> inputs = step.bindInputs();
   std::vector<OutputBinding> outputs = step.bindOutputs();
@@ -156,6 +156,14 @@ void listLaunches(const Session &session, StepProfile &profile) {
   }
 }
 
+/// The extent of the symbol "batch"; 1 where a program has none.
+int64_t windowsOf(const Program &program, std::span<const int64_t> extents) {
+  auto found = std::ranges::find(program.symbols, "batch");
+  return found == program.symbols.end()
+             ? 1
+             : extents[size_t(found - program.symbols.begin())];
+}
+
 Status bucketError(const Session &session, int64_t batch, int64_t events) {
   return invalidArgument(fmt::format(
       "--batch {} with {} events a window fits no bucket of the program; the "
@@ -190,18 +198,21 @@ std::optional<KernelWork> workOf(const KernelSpecEntry &kernel,
   return estimateWork(*spec, extents);
 }
 
-Result<StepProfile> profileStep(Session &session, int64_t batch,
-                                const ProfileOptions &options) {
+Result<HostStep> makeProfileStep(const Session &session, int64_t batch,
+                                 int64_t events) {
   std::vector<int64_t> extents =
-      chooseExtents(session.program(), session.target(), batch, options.events);
+      chooseExtents(session.program(), session.target(), batch, events);
   if (!session.fits(extents))
-    return bucketError(session, batch, options.events);
-  RandomStep step =
-      makeRandomStep(session.program(), std::move(extents), kSeed);
+    return bucketError(session, batch, events);
+  return makeRandomStep(session.program(), std::move(extents), kSeed);
+}
+
+Result<StepProfile> profileStep(Session &session, HostStep &step,
+                                const ProfileOptions &options) {
   BETZ_ASSIGN_OR_RETURN(std::vector<double> samples,
                         sampleSteps(session, step, options.minTime));
   StepProfile profile;
-  profile.batch = batch;
+  profile.batch = windowsOf(session.program(), step.extents);
   profile.extents = step.extents;
   profile.steps = samples.size();
   profile.median = quantile(samples, 0.5);

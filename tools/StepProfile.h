@@ -3,6 +3,7 @@
 
 #include "codegen/common/KernelSpec.h"
 #include "runtime/session/Session.h"
+#include "tools/HostStep.h"
 
 #include <optional>
 #include <string>
@@ -35,6 +36,7 @@ struct LaunchTime {
 };
 
 struct StepProfile {
+  /// Windows of the step.
   int64_t batch = 0;
   std::vector<int64_t> extents;
   size_t steps = 0;
@@ -57,18 +59,21 @@ struct StepProfile {
 };
 
 struct ProfileOptions {
-  /// Of each window, or as many as the program takes.
-  int64_t events = 512;
   /// Seconds of whole steps, at least.
   double minTime = 1;
   /// Leaves kernels' times and the launches out.
   bool stepsOnly = false;
 };
 
-/// Runs random steps of `batch` windows: whole, then launch by launch with a
-/// timestamp on either side, then each launch alone. An InvalidArgument when
-/// no bucket holds such a step.
-Result<StepProfile> profileStep(Session &session, int64_t batch,
+/// A step of `batch` random windows of `events` events each, or of as many as
+/// the program takes; always the same. An InvalidArgument when no bucket holds
+/// such a step.
+Result<HostStep> makeProfileStep(const Session &session, int64_t batch,
+                                 int64_t events);
+
+/// Runs `step` again and again: whole, then launch by launch with a timestamp
+/// on either side, then each launch alone. Fails as Session::run does.
+Result<StepProfile> profileStep(Session &session, HostStep &step,
                                 const ProfileOptions &options);
 
 /// Work of one launch of a kernel; nothing where its spec does not say.
