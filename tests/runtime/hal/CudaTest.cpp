@@ -4,10 +4,12 @@
 #include "runtime/hal/cuda/CudaArchitecture.h"
 #include "runtime/hal/cuda/CudaDevice.h"
 #include "runtime/hal/cuda/CudaGrid.h"
+#include "runtime/program/KernelAbi.h"
 #include "tests/runtime/hal/CudaCode.h"
 
 #include <cstdlib>
 #include <dlfcn.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <random>
 
@@ -189,20 +191,21 @@ TEST_F(Cuda, WrongImagesAreClearErrors) {
   EXPECT_NE(error.find("0 of at most"), error.npos) << error;
   error = loadError(head + constant + "{1, 8};\n" + entry, "k");
   EXPECT_NE(error.find("2049 of at most"), error.npos) << error;
-  error = loadError(head + constant + "{1,0,0,0,0,0,0,0,0,0,0,0,4};\n" + entry,
+  error = loadError(head + constant + "{1,0,0,0,0,0,0,0,0,0,0,0,8};\n" + entry,
                     "k");
-  EXPECT_NE(error.find("flags 4"), error.npos) << error;
+  EXPECT_NE(error.find("flags 8"), error.npos) << error;
   const std::string mapped = constant + "{1,0,0,0,0,0,0,0,0,0,0,0,2};\n";
   error = loadError(head + mapped + entry, "k");
   EXPECT_NE(error.find("find \"k_maps\" beside its kernel"), error.npos)
       << error;
   const std::string maps = ".visible .const .align 4 .b8 k_maps";
-  for (const char *bytes : {"[16]", "[100]"}) {
+  for (const char *bytes : {"[16]", "[1000]"}) {
     error = loadError(head + mapped + maps + bytes + " = {1};\n" + entry, "k");
     EXPECT_NE(error.find("\"k_maps\" in the machine code has"), error.npos)
         << error;
   }
-  error = loadError(head + mapped + maps + "[20] = {1};\n" + entry, "k");
+  const std::string one = fmt::format("[{}]", sizeof(CudaTensorMap));
+  error = loadError(head + mapped + maps + one + " = {1};\n" + entry, "k");
   EXPECT_EQ(error, "");
   error = loadError(head + constant + "{1,0,0,0,0,0,16};\n" + entry, "k");
   EXPECT_NE(error.find("1048576 bytes of shared memory"), error.npos) << error;
