@@ -62,7 +62,7 @@ def repeat_kernel(text, section, repeats):
     original = text[kernel.start():end]
     added = []
     for i in range(1, repeats + 1):
-        copy = original.replace(kernel[2] + " =", f"{kernel[2]}_{i} =", 1)
+        copy = original.replace(kernel[2] + " =", f"%repeat_{i} =", 1)
         added.append(copy.replace(f'"{kernel[3]}"', f'"{kernel[3]}_{i}"', 1))
     return text[:end] + "".join(added) + text[end:]
 
