@@ -7,7 +7,7 @@ It lowers each module of this folder to kernels, NAME.mlir, and repeats a measur
 kernel in it, NAME.SECTION.mlir: the repeats' results are unused, and the
 difference of the two step times is that of the repeats inside a graph. For
 absorb-norm it writes norms_apart.mlir, cortex-s lowered without that pass.
-Inputs are safetensors; cases.json says what was made. The folder is a few MB and
+Inputs are safetensors; cases.json says what was made. The folder is 1 MB and
 needs no GPU; the programs are compiled from it where they run.
 """
 import argparse
