@@ -56,6 +56,26 @@ Result<std::vector<double>> sampleSteps(Session &session, HostStep &step,
   return samples;
 }
 
+/// Seconds a step when the next one is submitted before this one is waited
+/// for. At least as many steps and as long as for steps alone.
+Result<double> measureInFlight(Session &session, RandomStep &step,
+                               size_t wanted, double minTime) {
+  const std::vector<InputBinding> inputs = step.bindInputs();
+  const std::vector<OutputBinding> outputs = step.bindOutputs();
+  BETZ_ASSIGN_OR_RETURN(StepTicket running, session.submit(inputs, outputs));
+  size_t done = 0;
+  Clock::time_point begin = Clock::now();
+  while (done < wanted || secondsSince(begin) < minTime) {
+    BETZ_ASSIGN_OR_RETURN(StepTicket next, session.submit(inputs, outputs));
+    BETZ_RETURN_IF_ERROR(session.wait(running));
+    running = next;
+    ++done;
+  }
+  const double seconds = secondsSince(begin) / double(done);
+  BETZ_RETURN_IF_ERROR(session.wait(running));
+  return seconds;
+}
+
 /// Every launch of the step that ran last, in order, with timestamps.
 Status runPass(Session &session, std::vector<LaunchTime> &launches) {
   Clock::time_point start = Clock::now();
@@ -197,6 +217,12 @@ Result<StepProfile> profileStep(Session &session, HostStep &step,
   profile.steps = samples.size();
   profile.median = quantile(samples, 0.5);
   profile.p99 = quantile(samples, 0.99);
+  if (session.stepsInFlight() > 1) {
+    BETZ_ASSIGN_OR_RETURN(
+        profile.inFlight,
+        measureInFlight(session, step, samples.size(), options.minTime));
+  }
+  profile.device = session.device().state();
   listLaunches(session, profile);
   if (options.stepsOnly) {
     profile.launches.clear();

@@ -42,6 +42,10 @@ struct StepProfile {
   size_t steps = 0;
   /// Seconds of a whole step.
   double median = 0, p99 = 0;
+  /// Seconds a step with two in flight, where the session has room for two.
+  std::optional<double> inFlight = {};
+  /// Of the device, when the steps had run.
+  DeviceState device = {};
   /// Those that the step launches.
   std::vector<KernelTime> kernels;
   /// Of the fastest pass; empty when only whole steps were measured.

@@ -1,6 +1,6 @@
 //===- Device.h - The border between the runtime and hardware -------------===//
 //
-// Drivers implement Device and Stream: 13 methods, and no more than 15 ever. A
+// Drivers implement Device and Stream: 14 methods, and no more than 15 ever. A
 // new driver starts as a copy of runtime/hal/null and a row in
 // tests/runtime/hal; docs/runtime.md says what each method is on a GPU.
 //
@@ -9,11 +9,20 @@
 
 #include "runtime/hal/Stream.h"
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace betz {
+
+/// What a device says of itself at a moment; what it cannot say is absent.
+struct DeviceState {
+  std::optional<double> utilization; // of recent time in which it worked, 0..1
+  std::optional<int64_t> memoryUsed, memoryTotal; // bytes, of all processes
+  std::optional<double> watts;
+  std::optional<double> coreHertz, memoryHertz;
+};
 
 /// One processor that runs kernels. Thread-safe.
 class Device {
@@ -47,6 +56,9 @@ public:
                  std::span<const std::string> kernels) = 0;
 
   virtual Result<std::unique_ptr<Stream>> createStream() = 0;
+
+  /// For reports. May take milliseconds.
+  virtual DeviceState state() const { return {}; }
 
 protected:
   Device() = default;

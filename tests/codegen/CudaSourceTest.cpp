@@ -2,6 +2,7 @@
 #include "codegen/cuda/Nvrtc.h"
 #include "codegen/cuda/Source.h"
 #include "runtime/program/CudaImages.h"
+#include "tests/codegen/Cubin.h"
 #include "tests/codegen/CudaSpecs.h"
 
 #include <gtest/gtest.h>
@@ -55,6 +56,19 @@ std::map<std::string, KernelSpec> specsOfEveryPath() {
   return specs;
 }
 
+void expectNoStack(const std::string &isa,
+                   const std::map<std::string, KernelSpec> &specs,
+                   std::span<const std::span<const std::byte>> cubins) {
+  auto cubin = cubins.begin();
+  for (const auto &[name, spec] : specs) {
+    auto use = readCubinUse(*cubin++);
+    ASSERT_TRUE(use.isOk()) << name << ": " << use.status().message();
+    EXPECT_EQ(use->stackBytes, 0u)
+        << name << " for " << isa << ": " << use->stackBytes
+        << " bytes of stack or spills, " << use->registers << " registers";
+  }
+}
+
 TEST(CudaSource, EveryPathCompilesForEveryArchitecture) {
   if (Result<const Nvrtc *> nvrtc = Nvrtc::load(); !nvrtc.isOk())
     GTEST_SKIP() << nvrtc.status().message();
@@ -69,7 +83,9 @@ TEST(CudaSource, EveryPathCompilesForEveryArchitecture) {
     for (const auto &[isa, code] : built.value()) {
       auto images = unpackCudaImages(code);
       ASSERT_TRUE(images.isOk()) << images.status().message();
-      EXPECT_EQ(images.value().size(), specs.size());
+      ASSERT_EQ(images.value().size(), specs.size());
+      if (isa.starts_with("sm_"))
+        expectNoStack(isa, specs, images.value());
     }
   }
 }

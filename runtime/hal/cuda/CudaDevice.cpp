@@ -1,6 +1,7 @@
 #include "runtime/hal/cuda/CudaDevice.h"
 #include "runtime/hal/cuda/CudaExecutable.h"
 #include "runtime/hal/cuda/CudaStream.h"
+#include "runtime/hal/cuda/Nvml.h"
 
 namespace betz {
 namespace {
@@ -53,6 +54,8 @@ public:
                           CudaStream::create(context));
     return stream;
   }
+
+  DeviceState state() const override { return readNvml(context->busId()); }
 
 private:
   std::shared_ptr<const CudaContext> context;
