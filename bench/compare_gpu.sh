@@ -258,5 +258,6 @@ for part in ${parts//,/ }; do
   "${part}Part"
 done
 
+[ -s "$rows" ] || die "nothing ran"
 python3 "$here/gpu/table.py" "$rows" ${json:+"$json"}
 say "$SECONDS s"

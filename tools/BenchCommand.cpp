@@ -8,6 +8,7 @@
 #include "tools/RuntimeCommands.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace betz {
 namespace {
@@ -80,6 +81,12 @@ Result<std::vector<HostStep>> makeSteps(const BenchOptions &options,
   if (!options.input.empty()) {
     BETZ_ASSIGN_OR_RETURN(HostStep step,
                           readStep(session.program(), options.input));
+    if (!session.fits(step.extents))
+      return invalidArgument(
+          fmt::format("{}: a step of {} fits no bucket of the program; the "
+                      "largest takes {}",
+                      options.input, fmt::join(step.extents, ", "),
+                      fmt::join(session.target().plans.back().capacity, ", ")));
     steps.push_back(std::move(step));
     return steps;
   }
@@ -100,6 +107,8 @@ Status bench(const BenchOptions &options) {
   // The CPU works on a step where it is submitted: two in flight gain nothing.
   request.stepsInFlight = request.device == "cpu" ? 1 : 2;
   BETZ_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, openProgram(request));
+  BETZ_ASSIGN_OR_RETURN(std::vector<HostStep> steps,
+                        makeSteps(options, *session));
   const MachineLimits limits = limitsOf(options, *session);
   if (!options.roofline.empty() && limits.copyBytes <= 0)
     return resourceExhausted("--roofline: no memory to measure a copy with");
@@ -111,8 +120,6 @@ Status bench(const BenchOptions &options) {
   const bool show = options.json != "-";
   if (show)
     printLimits(options, *session, limits);
-  BETZ_ASSIGN_OR_RETURN(std::vector<HostStep> steps,
-                        makeSteps(options, *session));
   for (HostStep &step : steps) {
     BETZ_ASSIGN_OR_RETURN(StepProfile profile,
                           profileStep(*session, step, options.profile));

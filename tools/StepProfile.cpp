@@ -58,8 +58,8 @@ Result<std::vector<double>> sampleSteps(Session &session, HostStep &step,
 
 /// Seconds a step when the next one is submitted before this one is waited
 /// for. At least as many steps and as long as for steps alone.
-Result<double> measureInFlight(Session &session, RandomStep &step,
-                               size_t wanted, double minTime) {
+Result<double> measureInFlight(Session &session, HostStep &step, size_t wanted,
+                               double minTime) {
   const std::vector<InputBinding> inputs = step.bindInputs();
   const std::vector<OutputBinding> outputs = step.bindOutputs();
   BETZ_ASSIGN_OR_RETURN(StepTicket running, session.submit(inputs, outputs));

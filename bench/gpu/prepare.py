@@ -7,7 +7,7 @@ It lowers each module of this folder to kernels, NAME.mlir, and repeats a measur
 kernel in it, NAME.SECTION.mlir: the repeats' results are unused, and the
 difference of the two step times is that of the repeats inside a graph. For
 absorb-norm it writes norms_apart.mlir, cortex-s lowered without that pass.
-Inputs are safetensors; cases.json says what was made. The folder is a few MB and
+Inputs are safetensors; cases.json says what was made. The folder is 1 MB and
 needs no GPU; the programs are compiled from it where they run.
 """
 import argparse
@@ -62,7 +62,7 @@ def repeat_kernel(text, section, repeats):
     original = text[kernel.start():end]
     added = []
     for i in range(1, repeats + 1):
-        copy = original.replace(kernel[2] + " =", f"{kernel[2]}_{i} =", 1)
+        copy = original.replace(kernel[2] + " =", f"%repeat_{i} =", 1)
         added.append(copy.replace(f'"{kernel[3]}"', f'"{kernel[3]}_{i}"', 1))
     return text[:end] + "".join(added) + text[end:]
 
