@@ -44,14 +44,17 @@ void chooseMatmulTile(KernelSpec &spec, const MatmulCore &core, Path path,
 }
 
 /// Queries of a block: 128 where that still fills the processors, since each
-/// block reads all keys of its window.
+/// block reads all keys of its window; but 64 where key blocks may be skipped,
+/// since fewer queries see fewer of them.
 int64_t attentionRows(const KernelSpec &spec,
                       std::span<const int64_t> extents) {
   const auto &core = std::get<AttentionCore>(spec.core);
   const int64_t windows =
       core.batchSymbol < 0 ? 1 : extents[size_t(core.batchSymbol)];
   const int64_t blocks = windows * core.heads * tiles(core.queries, 128);
-  return core.queries > 64 && blocks >= 2 * kProcessors ? 128 : 64;
+  const bool skips = core.sparsity == SparsityRule::TimeBounds ||
+                     core.sparsity == SparsityRule::BlockMap;
+  return core.queries > 64 && !skips && blocks >= 2 * kProcessors ? 128 : 64;
 }
 
 /// Code of one kernel for one instruction set.

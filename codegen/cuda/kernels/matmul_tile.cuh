@@ -88,17 +88,21 @@ protected:
   }
 
   /// Finishes fragments of 8 columns each, in groups of 32; reads[0] is what
-  /// readGroup gave for group 0. While a group is finished the next one is read.
+  /// readGroup gave for group 0. While a group is finished the next one is read,
+  /// if there are registers for both.
   template <typename Epilogue, typename Rows, typename Reads, int MT, int NT>
   __device__ __forceinline__ void
   finish(const Epilogue &epilogue, const Rows &all, Reads (&reads)[2][2 * MT],
          const float (&sums)[MT][NT][4]) const {
     static_assert(NT % 4 == 0, "four fragments give eight columns");
+    constexpr bool ahead = sizeof(Reads) * 2 * MT <= 64;
     float squares[2 * MT];
 #pragma unroll
     for (int g = 0; g < NT / 4; ++g) {
-      if (g + 1 < NT / 4)
+      if (ahead && g + 1 < NT / 4)
         readGroup(epilogue, all, g + 1, reads[(g + 1) % 2]);
+      if (!ahead && g > 0)
+        readGroup(epilogue, all, g, reads[g % 2]);
       const int column = all.column + g * 32;
 #pragma unroll
       for (int i = 0; i < all.count; ++i) {
