@@ -134,6 +134,7 @@ private:
     rowsFunction("rows", spec.result().rows);
     constant("rowsPerBlock", spec.tile.rows);
     threads = blockThreads;
+    bounds = ", 4"; // ptxas aims at more, and spills for it
   }
 
   //===--------------------------------------------------------------------===//
@@ -293,8 +294,7 @@ private:
          core.blockMap >= 0 && core.sparsity >= SparsityRule::BlockMap);
     constant("queryTile", spec.tile.rows);
     threads = 2 * spec.tile.rows;
-    if (spec.tile.rows == 128 && core.headSize <= 64)
-      bounds = ", 2";
+    bounds = spec.tile.rows == 64 || core.headSize <= 64 ? ", 2" : ", 1";
     useShared((spec.tile.rows + 4 * 64) * (core.headSize * 2 + 16));
     body = "  AttentionMma<Spec>(spec, shared).run(epilogue, extents);\n";
   }
@@ -311,6 +311,7 @@ private:
                              "* {} + column]);\n  }}\n",
                              what, from, operand(number).rowStride);
     threads = 128;
+    bounds = ", 8"; // as in beginRows
     body = "  attentionSimt(spec, epilogue, extents);\n";
   }
 

@@ -37,7 +37,7 @@ public:
                                       const int64 *extents) {
     constexpr int tiles = (Spec::queries + BQ - 1) / BQ;
     firstQuery = int(blockIdx.x % tiles) * BQ;
-    const int64 rest = blockIdx.x / tiles;
+    const uint32 rest = blockIdx.x / tiles;
     head = int(rest % Spec::heads);
     batch = rest / Spec::heads;
     if (batch >= Spec::batches(extents))
@@ -134,6 +134,7 @@ private:
   __device__ __forceinline__ void loadKeys(int block, int slot) {
     const uint32 to = buffers + slot * 2 * tileBytes;
     const int column = head / (Spec::heads / Spec::kvHeads) * D;
+#pragma unroll 1 // the addresses of several copies would not fit in registers
     for (int i = threadIdx.x; i < BK * chunks; i += threads) {
       const int row = i / chunks, chunk = i % chunks;
       const bool valid = block + row < keys.end;

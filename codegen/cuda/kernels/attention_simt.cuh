@@ -25,7 +25,7 @@ __device__ __forceinline__ void attentionSimt(const Spec &spec,
   __shared__ float query[Spec::warps][size];
   constexpr int tiles = (Spec::queries + Spec::queryTile - 1) / Spec::queryTile;
   const int tile = int(blockIdx.x % tiles);
-  const int64 rest = blockIdx.x / tiles;
+  const uint32 rest = blockIdx.x / tiles;
   const int head = int(rest % Spec::heads);
   const int64 batch = rest / Spec::heads;
   if (batch >= Spec::batches(extents))

@@ -110,9 +110,21 @@ template <typename T, int V, bool aligned> struct Fetched {
 };
 template <> struct Fetched<bf16, 8, true> {
   uint4 words;
+  /// In this place of the code: moved up, many would not fit in registers.
   __device__ __forceinline__ void fetch(const bf16 *from, int valid) {
-    words = valid > 0 ? __ldg(reinterpret_cast<const uint4 *>(from))
-                      : make_uint4(0, 0, 0, 0);
+    asm volatile("{\n"
+                 ".reg .pred some;\n"
+                 "setp.gt.s32 some, %5, 0;\n"
+                 "mov.b32 %0, 0;\n"
+                 "mov.b32 %1, 0;\n"
+                 "mov.b32 %2, 0;\n"
+                 "mov.b32 %3, 0;\n"
+                 "@some ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];\n"
+                 "}"
+                 : "=&r"(words.x), "=&r"(words.y), "=&r"(words.z),
+                   "=&r"(words.w)
+                 : "l"(from), "r"(valid)
+                 : "memory");
   }
   __device__ __forceinline__ void expand(float (&out)[8]) const {
     const uint32 each[4] = {words.x, words.y, words.z, words.w};

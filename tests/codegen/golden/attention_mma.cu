@@ -32,21 +32,35 @@ struct Spec {
   static constexpr bool skipsByTime = true;
   static constexpr bool skipsCausal = false;
   static constexpr bool skipsByMap = false;
-  static constexpr int queryTile = 128;
+  static constexpr int queryTile = 64;
 };
 
 struct Epilogue {
   const Operands<7> &operands;
+  template <int V> struct Reads {
+  };
+  template <int V> __device__ __forceinline__ Reads<V>
+  read(int64 row, int column, int valid) const {
+    Reads<V> reads;
+    return reads;
+  }
+  template <int V> __device__ __forceinline__ void
+  finish(float (&values)[V], const Reads<V> &reads, int64 row,
+         int column, int valid, float ownScale) const {
+    float other[V];
+    storeColumns<V, true>(values, static_cast<bf16 *>(operands.pointers[6]) + 0 + row * 512 + column, valid);
+  }
   template <int V> __device__ __forceinline__ void
   finish(float (&values)[V], int64 row, int column, int valid,
          float ownScale = 1.0f) const {
-    storeColumns<V, true>(values, static_cast<bf16 *>(operands.pointers[6]) + 0 + row * 512 + column, valid);
+    finish(values, read<V>(row, column, valid), row, column, valid,
+           ownScale);
   }
 };
 
-extern "C" __constant__ Launch attention_mma_launch = {256, 55296, 0, 1};
+extern "C" __constant__ Launch attention_mma_launch = {128, 46080, 0, 1};
 
-extern "C" __global__ void __launch_bounds__(256, 2)
+extern "C" __global__ void __launch_bounds__(128, 2)
 attention_mma(const __grid_constant__ Operands<7> operands,
     const int64 *extents) {
   followPrevious();

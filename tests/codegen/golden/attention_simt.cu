@@ -38,16 +38,30 @@ struct Spec {
 
 struct Epilogue {
   const Operands<5> &operands;
+  template <int V> struct Reads {
+  };
+  template <int V> __device__ __forceinline__ Reads<V>
+  read(int64 row, int column, int valid) const {
+    Reads<V> reads;
+    return reads;
+  }
+  template <int V> __device__ __forceinline__ void
+  finish(float (&values)[V], const Reads<V> &reads, int64 row,
+         int column, int valid, float ownScale) const {
+    float other[V];
+    storeColumns<V, true>(values, static_cast<float *>(operands.pointers[4]) + 0 + row * 72 + column, valid);
+  }
   template <int V> __device__ __forceinline__ void
   finish(float (&values)[V], int64 row, int column, int valid,
          float ownScale = 1.0f) const {
-    storeColumns<V, true>(values, static_cast<float *>(operands.pointers[4]) + 0 + row * 72 + column, valid);
+    finish(values, read<V>(row, column, valid), row, column, valid,
+           ownScale);
   }
 };
 
 extern "C" __constant__ Launch attention_simt_launch = {128, 0, 0, 0};
 
-extern "C" __global__ void __launch_bounds__(128)
+extern "C" __global__ void __launch_bounds__(128, 8)
 attention_simt(const __grid_constant__ Operands<5> operands,
     const int64 *extents) {
   followPrevious();

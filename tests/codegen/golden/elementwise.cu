@@ -23,39 +23,50 @@ struct Spec {
 
 struct Epilogue {
   const Operands<4> &operands;
+  template <int V> struct Reads {
+    Fetched<bf16, V, true> step0;
+    float step2;
+    Fetched<bf16, V, true> step3;
+  };
+  template <int V> __device__ __forceinline__ Reads<V>
+  read(int64 row, int column, int valid) const {
+    Reads<V> reads;
+    reads.step0.fetch(static_cast<const bf16 *>(operands.pointers[1]) + 0 + (0) * 64 + column, valid);
+    reads.step2 = valid > 0 ? toFloat((static_cast<const float *>(operands.pointers[2]) + 0)[row * 1]) : 0.0f;
+    reads.step3.fetch(static_cast<const bf16 *>(operands.pointers[1]) + 0 + (0) * 64 + column, valid);
+    return reads;
+  }
   template <int V> __device__ __forceinline__ void
-  finish(float (&values)[V], int64 row, int column, int valid,
-         float ownScale = 1.0f) const {
-    {
+  finish(float (&values)[V], const Reads<V> &reads, int64 row,
+         int column, int valid, float ownScale) const {
     float other[V];
-    loadColumns<V, true>(other, static_cast<const bf16 *>(operands.pointers[1]) + 0 + (0) * 64 + column, valid);
+    reads.step0.expand(other);
 #pragma unroll
     for (int i = 0; i < V; ++i)
       values[i] = values[i] + other[i];
-    }
 #pragma unroll
     for (int i = 0; i < V; ++i)
       values[i] = silu(values[i]);
-    {
-    const float scale = toFloat((static_cast<const float *>(operands.pointers[2]) + 0)[row * 1]);
 #pragma unroll
     for (int i = 0; i < V; ++i)
-      values[i] = values[i] * scale;
-    }
-    {
-    float other[V];
-    loadColumns<V, true>(other, static_cast<const bf16 *>(operands.pointers[1]) + 0 + (0) * 64 + column, valid);
+      values[i] = values[i] * reads.step2;
+    reads.step3.expand(other);
 #pragma unroll
     for (int i = 0; i < V; ++i)
       values[i] = values[i] * other[i];
-    }
     storeColumns<V, true>(values, static_cast<bf16 *>(operands.pointers[3]) + 0 + row * 64 + column, valid);
+  }
+  template <int V> __device__ __forceinline__ void
+  finish(float (&values)[V], int64 row, int column, int valid,
+         float ownScale = 1.0f) const {
+    finish(values, read<V>(row, column, valid), row, column, valid,
+           ownScale);
   }
 };
 
 extern "C" __constant__ Launch elementwise_launch = {256, 0, 0, 0};
 
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(256, 4)
 elementwise(const __grid_constant__ Operands<4> operands,
     const int64 *extents) {
   followPrevious();

@@ -32,16 +32,30 @@ struct Spec {
 
 struct Epilogue {
   const Operands<5> &operands;
+  template <int V> struct Reads {
+  };
+  template <int V> __device__ __forceinline__ Reads<V>
+  read(int64 row, int column, int valid) const {
+    Reads<V> reads;
+    return reads;
+  }
+  template <int V> __device__ __forceinline__ void
+  finish(float (&values)[V], const Reads<V> &reads, int64 row,
+         int column, int valid, float ownScale) const {
+    float other[V];
+    storeColumns<V, true>(values, static_cast<bf16 *>(operands.pointers[4]) + 0 + row * 96 + column, valid);
+  }
   template <int V> __device__ __forceinline__ void
   finish(float (&values)[V], int64 row, int column, int valid,
          float ownScale = 1.0f) const {
-    storeColumns<V, true>(values, static_cast<bf16 *>(operands.pointers[4]) + 0 + row * 96 + column, valid);
+    finish(values, read<V>(row, column, valid), row, column, valid,
+           ownScale);
   }
 };
 
 extern "C" __constant__ Launch gather_launch = {256, 0, 0, 1};
 
-extern "C" __global__ void __launch_bounds__(256)
+extern "C" __global__ void __launch_bounds__(256, 4)
 gather(const __grid_constant__ Operands<5> operands,
     const int64 *extents) {
   followPrevious();
