@@ -28,7 +28,7 @@ int runBenchmarks(int argc, char **argv, BenchRequest defaults,
 /// A session with the inputs of one step.
 struct PreparedStep {
   std::unique_ptr<Session> session;
-  RandomStep step;
+  HostStep step;
 
   /// Runs the step; an error is a bug, since the inputs are legal.
   void run();

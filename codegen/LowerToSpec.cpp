@@ -86,9 +86,9 @@ private:
   Status addOperands() {
     for (Value input : kernel.getInputs())
       BETZ_RETURN_IF_ERROR(addOperand(input));
-    if (kernel->getNumResults() != 1)
-      return invalidArgument("a kernel with more than one result");
-    return addOperand(kernel.getResult(0));
+    for (Value output : kernel.getOutputs())
+      BETZ_RETURN_IF_ERROR(addOperand(output));
+    return Status::ok();
   }
 
   /// Folds slices into an offset and a row stride.
@@ -113,6 +113,7 @@ private:
       if (base.getDefiningOp<SliceOp>())
         return invalidArgument("a reshape of a slice, which would move data");
     }
+    operand.constant = isDerived(base);
     result.spec.operands.push_back(operand);
     result.operands.push_back(base);
     return Status::ok();
@@ -137,11 +138,23 @@ private:
       // What follows would have to read the rounded value.
       if (current && current.getDefiningOp<CastOp>())
         return unsupported(&op);
+      if (auto sums = llvm::dyn_cast<SquareSumsOp>(op)) {
+        if (squareSums || sums.getX() != current)
+          return unsupported(&op);
+        squareSums = sums;
+        result.spec.squareGroup = int64_t(sums.getGroup());
+        continue;
+      }
+      if (squareSums)
+        return unsupported(&op);
       BETZ_RETURN_IF_ERROR(current ? addStep(&op, current) : addFirst(&op));
       current = op.getResult(0);
     }
+    llvm::SmallVector<Value> results = {current};
+    if (squareSums)
+      results.push_back(squareSums);
     auto yield = llvm::cast<YieldOp>(body.getTerminator());
-    if (!current || yield.getValues()[0] != current)
+    if (!current || !llvm::equal(yield.getValues(), results))
       return invalidArgument("a kernel that does not yield its last value");
     return Status::ok();
   }
@@ -162,6 +175,14 @@ private:
       else
         result.spec.core =
             NormScaleCore{number(scale.getX()), rowScaleSpec(scale)};
+      return Status::ok();
+    }
+    if (auto scale = llvm::dyn_cast<ScaleFromSquaresOp>(op);
+        scale && kernel.getFamily() == Family::Matmul) {
+      result.spec.rowScale = {NormForm::Rms, scale.getEps().convertToDouble(),
+                              number(scale.getSquares())};
+      if (result.spec.rowScale->squares < 0)
+        return unsupported(op);
       return Status::ok();
     }
     if (op->hasTrait<Elementwise>() || llvm::isa<ScaleRowsOp, CastOp>(op)) {
@@ -194,9 +215,10 @@ private:
     if (describe(*kind).operands == 2) {
       Value other = op->getOperand(op->getOperand(0) == current ? 1 : 0);
       step.operand = number(other);
-      bool ownScale = llvm::isa<ScaleRowsOp>(op) &&
-                      other.getDefiningOp<NormScaleOp>() &&
-                      result.spec.rowScale;
+      bool ownScale =
+          llvm::isa<ScaleRowsOp>(op) && other.getDefiningOp() &&
+          llvm::isa<NormScaleOp, ScaleFromSquaresOp>(other.getDefiningOp()) &&
+          result.spec.rowScale;
       if (step.operand < 0 && !ownScale)
         return unsupported(op);
       if (llvm::isa<ScaleRowsOp>(op) &&
@@ -254,8 +276,13 @@ private:
     Value x = matmul.getX();
     if (normalised) {
       auto scale = normalised.getDefiningOp<NormScaleOp>();
+      auto squares = normalised.getDefiningOp<ScaleFromSquaresOp>();
       auto norm = normalised.getDefiningOp<NormOp>();
-      if (scale ? scale.getX() != x : !norm || x != normalised)
+      const bool fits = squares ? int64_t(squares.getColumns()) ==
+                                      columnsOf(llvm::cast<Tensor>(x.getType()))
+                        : scale ? scale.getX() == x
+                                : norm && x == normalised;
+      if (!fits)
         return unsupported(matmul);
       if (norm)
         x = norm.getX();
@@ -324,8 +351,18 @@ private:
     return Status::ok();
   }
 
+  /// Whether `value` is a derived argument of `@main`.
+  static bool isDerived(Value value) {
+    auto argument = llvm::dyn_cast<mlir::BlockArgument>(value);
+    auto main = argument ? llvm::dyn_cast<mlir::func::FuncOp>(
+                               argument.getOwner()->getParentOp())
+                         : mlir::func::FuncOp();
+    return main && main.getArgAttr(argument.getArgNumber(), kDerivedAttr);
+  }
+
   KernelOp kernel;
   mlir::Block &body;
+  SquareSumsOp squareSums;
   LoweredKernel result;
 };
 

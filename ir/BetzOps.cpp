@@ -43,16 +43,17 @@ LogicalResult verifySameType(Operation *op, Value x, Value result,
   return success();
 }
 
-/// One element a row of `x`, of its element type or f32.
-bool isFactorOf(Tensor factor, Tensor x) {
+/// `columns` elements a row of `x`, of its element type or f32.
+bool isRowwiseOf(Tensor value, Tensor x, int64_t columns) {
   if (x.getRank() < 2)
     return false;
-  Tensor wanted = withColumns(x, 1);
-  return factor == wanted ||
-         factor == Tensor::get(wanted.getShape(),
-                               Float32Type::get(x.getContext()),
-                               wanted.getEncoding());
+  Tensor wanted = withColumns(x, columns);
+  return value == wanted ||
+         value == Tensor::get(wanted.getShape(),
+                              Float32Type::get(x.getContext()),
+                              wanted.getEncoding());
 }
+bool isFactorOf(Tensor factor, Tensor x) { return isRowwiseOf(factor, x, 1); }
 
 LogicalResult verifyBroadcast(Operation *op, Value lhs, Value rhs,
                               Value result) {
@@ -114,6 +115,26 @@ LogicalResult NormOp::verify() {
     return failure();
   if (!(getEps().convertToDouble() > 0))
     return emitOpError("(C3) eps must be positive");
+  return success();
+}
+
+LogicalResult SquareSumsOp::verify() {
+  Tensor x = typeOf(getX()), result = typeOf(getResult());
+  const int64_t group = int64_t(getGroup());
+  if (group <= 0 || columnsOf(x) % group != 0 ||
+      !isRowwiseOf(result, x, columnsOf(x) / group))
+    return emitOpError("(C1) x must be [..., D], group a divisor of D, the "
+                       "result [..., D / group] of its element type or f32");
+  return success();
+}
+
+LogicalResult ScaleFromSquaresOp::verify() {
+  Tensor squares = typeOf(getSquares()), result = typeOf(getResult());
+  if (squares.getRank() < 2 || result != withColumns(squares, 1))
+    return emitOpError("(C1) squares must be [..., G], the result [..., 1] of "
+                       "its element type");
+  if (int64_t(getColumns()) <= 0 || !(getEps().convertToDouble() > 0))
+    return emitOpError("(C2) columns and eps must be positive");
   return success();
 }
 
@@ -428,7 +449,8 @@ static LogicalResult verifyBeforeAnchor(KernelOp kernel) {
   for (Operation &op : kernel.getBody().front()) {
     if (&op == anchor)
       return success();
-    if (!(isa<NormOp, NormScaleOp>(op) && kernel.getFamily() == Family::Matmul))
+    if (!(isa<NormOp, NormScaleOp, ScaleFromSquaresOp>(op) &&
+          kernel.getFamily() == Family::Matmul))
       return kernel.emitOpError("(C4) ")
              << op.getName() << " may not stand before " << anchor->getName();
   }

@@ -131,6 +131,53 @@ def Betz_NormScaleOp : Betz_Op<"norm_scale", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Betz_SquareSumsOp : Betz_Op<"square_sums", [Pure]> {
+  let summary = "Sums of squares of neighbouring columns";
+  let description = [{
+    `result[..., j] = sum(x[..., group j + i]^2)` over `i` below `group`: what a
+    kernel can leave of the rows that it writes, so that an RMSNorm's factor
+    needs no second look at them.
+
+    - C1: `x` is `[..., D]` of rank two or more, `group` positive and a divisor
+      of D, the result `[..., D / group]` of the same element type or f32.
+
+    ```mlir
+    %q = betz.square_sums %x {group = 32 : i64}
+        : (tensor<?x64xbf16, #betz.rows<"batch">>)
+        -> tensor<?x2xf32, #betz.rows<"batch">>
+    ```
+  }];
+  let arguments = (ins Betz_FloatTensor:$x, I64Attr:$group);
+  let results = (outs Betz_FloatTensor:$result);
+  let assemblyFormat =
+      "$x attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Betz_ScaleFromSquaresOp : Betz_Op<"scale_from_squares", [Pure]> {
+  let summary = "An RMSNorm's factor of each row from sums of squares";
+  let description = [{
+    `1 / sqrt(sum(squares[..., :]) / columns + eps)`: norm_scale of rows of
+    `columns` columns of which square_sums is known.
+
+    - C1: `squares` is `[..., G]` of rank two or more, the result `[..., 1]` of
+      the same element type.
+    - C2: `columns` and `eps` are positive.
+
+    ```mlir
+    %s = betz.scale_from_squares %q {columns = 64 : i64, eps = 1.0e-5 : f64}
+        : (tensor<?x2xf32, #betz.rows<"batch">>)
+        -> tensor<?x1xf32, #betz.rows<"batch">>
+    ```
+  }];
+  let arguments = (ins Betz_FloatTensor:$squares, I64Attr:$columns,
+      F64Attr:$eps);
+  let results = (outs Betz_FloatTensor:$result);
+  let assemblyFormat =
+      "$squares attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
 def Betz_ScaleRowsOp : Betz_TensorOp<"scale_rows"> {
   let summary = "Each row times its factor";
   let description = [{
@@ -463,8 +510,8 @@ def Betz_KernelOp : Betz_Op<"kernel", [IsolatedFromAbove, Pure,
     - C2: yielded values match the results' types.
     - C3: a matmul, attention or gather kernel holds exactly one op of that
       kind, a row kernel one norm; an elementwise kernel none of these.
-    - C4: before that one may stand a norm or norm_scale of a matmul's rows,
-      nothing else.
+    - C4: before that one may stand a norm or factor (norm_scale,
+      scale_from_squares) of a matmul's rows, nothing else.
 
     ```mlir
     %y = betz.kernel matmul "blocks.0.mlp.0" (%x, %w) : (...) -> ... {

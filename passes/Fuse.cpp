@@ -48,11 +48,18 @@ bool isEpilogueOf(Operation *user, Value value) {
          (lhs == value || rhs.getType() == value.getType());
 }
 
-/// Ops of one kernel in order; `lead` gives it its family.
+/// Ops of one kernel in order; `lead` gives it its family. `squares` is the
+/// last op where the kernel leaves sums of squares beside its result.
 struct Group {
   Operation *lead;
   llvm::SmallVector<Operation *> ops;
+  Operation *squares = nullptr;
+
+  Operation *last() const { return ops[ops.size() - (squares ? 2 : 1)]; }
 };
+
+/// Columns of a sum of squares.
+constexpr int64_t kSquareGroup = 32;
 
 struct FusePass : impl::FusePassBase<FusePass> {
   using FusePassBase::FusePassBase;
@@ -63,9 +70,11 @@ struct FusePass : impl::FusePassBase<FusePass> {
     llvm::SmallVector<Group> groups;
     for (Operation *lead : leads)
       if (!grouped.count(lead))
-        groups.push_back({lead, formGroup(lead)});
+        groups.push_back(formGroup(lead));
+    for (Operation *op : replaced)
+      op->erase();
     for (const Group &group : groups)
-      makeKernel(group.lead, group.ops);
+      makeKernel(group);
     setPhase(getOperation(), Phase::Kernels);
   }
 
@@ -82,8 +91,9 @@ struct FusePass : impl::FusePassBase<FusePass> {
     return anchors;
   }
 
-  llvm::SmallVector<Operation *> formGroup(Operation *lead) {
-    llvm::SmallVector<Operation *> group;
+  Group formGroup(Operation *lead) {
+    Group whole{lead, {}};
+    llvm::SmallVector<Operation *> &group = whole.ops;
     if (auto matmul = llvm::dyn_cast<MatmulOp>(lead); matmul && !normsApart)
       if (auto norm = matmul.getX().getDefiningOp<NormOp>())
         if (norm->hasOneUse() && !grouped.count(norm))
@@ -101,8 +111,55 @@ struct FusePass : impl::FusePassBase<FusePass> {
       group.push_back(user);
       last = user;
     }
+    if (normsApart && llvm::isa<MatmulOp>(lead))
+      if (NormScaleOp scale = findMeasured(last->getResult(0))) {
+        whole.squares = leaveSquares(last, scale);
+        group.push_back(whole.squares);
+      }
     grouped.insert(group.begin(), group.end());
-    return group;
+    return whole;
+  }
+
+  /// The RMSNorm's factor of these rows that a matmul of them wants.
+  NormScaleOp findMeasured(Value rows) {
+    if (columnsOf(llvm::cast<Tensor>(rows.getType())) % kSquareGroup != 0)
+      return {};
+    for (Operation *user : rows.getUsers()) {
+      auto scale = llvm::dyn_cast<NormScaleOp>(user);
+      if (!scale || scale.getKind() != NormKind::Rms || !scale->hasOneUse())
+        continue;
+      auto scaled = llvm::dyn_cast<ScaleRowsOp>(*scale->user_begin());
+      auto matmul = scaled ? scaled.getX().getDefiningOp<MatmulOp>() : nullptr;
+      if (matmul && matmul->hasOneUse() && matmul.getX() == rows &&
+          !grouped.count(matmul))
+        return scale;
+    }
+    return {};
+  }
+
+  /// Replaces `scale`, which measures the rows of `writer`, by sums of squares
+  /// behind the writer.
+  SquareSumsOp leaveSquares(Operation *writer, NormScaleOp scale) {
+    mlir::OpBuilder builder(scale);
+    auto rows = llvm::cast<Tensor>(scale.getX().getType());
+    const int64_t columns = columnsOf(rows);
+    Tensor sums =
+        Tensor::get(withColumns(rows, columns / kSquareGroup).getShape(),
+                    llvm::cast<Tensor>(scale.getType()).getElementType(),
+                    rows.getEncoding());
+    builder.setInsertionPointAfter(writer);
+    auto squares = builder.create<SquareSumsOp>(
+        writer->getLoc(), sums, scale.getX(), uint64_t(kSquareGroup));
+    builder.setInsertionPoint(scale);
+    auto factor = builder.create<ScaleFromSquaresOp>(
+        scale.getLoc(), scale.getType(), squares.getResult(),
+        builder.getI64IntegerAttr(columns), scale.getEpsAttr());
+    if (mlir::Attribute section = scale->getAttr(kSectionAttr))
+      factor->setAttr(kSectionAttr, section);
+    scale.replaceAllUsesWith(factor.getResult());
+    grouped.insert(scale);
+    replaced.push_back(scale);
+    return squares;
   }
 
   /// A gathered sum of which only the row scale is wanted.
@@ -110,33 +167,40 @@ struct FusePass : impl::FusePassBase<FusePass> {
     return llvm::isa<GatherSumOp>(last) && llvm::isa<NormScaleOp>(user);
   }
 
-  /// The norm_scale of the very rows that a matmul reads: it can be measured
-  /// while they are read.
+  /// The factor of the very rows that a matmul reads: it can be measured while
+  /// they are read, or with `normsApart` comes from sums of squares.
   Operation *ownRowScale(Operation *user, Operation *lead) {
     auto matmul = llvm::dyn_cast<MatmulOp>(lead);
     auto scaleRows = llvm::dyn_cast<ScaleRowsOp>(user);
     if (!matmul || !scaleRows)
       return nullptr;
+    if (normsApart) {
+      Operation *factor =
+          scaleRows.getScale().getDefiningOp<ScaleFromSquaresOp>();
+      return factor && !grouped.count(factor) ? factor : nullptr;
+    }
     auto scale = scaleRows.getScale().getDefiningOp<NormScaleOp>();
-    if (scale && normsApart && scale.getKind() == NormKind::Layer)
-      return nullptr;
     bool own = scale && scale.getX() == matmul.getX() && scale->hasOneUse() &&
                !grouped.count(scale);
     return own ? scale.getOperation() : nullptr;
   }
 
-  void makeKernel(Operation *lead, llvm::ArrayRef<Operation *> group) {
-    Operation *last = group.back();
+  void makeKernel(const Group &whole) {
+    const auto &[lead, group, squares] = whole;
+    llvm::SmallVector<Value> results = {whole.last()->getResult(0)};
+    if (squares)
+      results.push_back(squares->getResult(0));
     llvm::SetVector<Value> inputs;
     for (Operation *op : group)
       for (Value operand : op->getOperands())
         if (!llvm::is_contained(group, operand.getDefiningOp()))
           inputs.insert(operand);
 
-    mlir::OpBuilder builder(last);
+    mlir::OpBuilder builder(group.back());
     auto kernel = builder.create<KernelOp>(
-        lead->getLoc(), last->getResultTypes(), inputs.getArrayRef(),
-        familyOf(lead), uniqueName(group), mlir::ArrayAttr());
+        lead->getLoc(), mlir::TypeRange(mlir::ValueRange(results)),
+        inputs.getArrayRef(), familyOf(lead), uniqueName(group),
+        mlir::ArrayAttr());
     if (mlir::Attribute section = lead->getAttr(kSectionAttr))
       kernel->setAttr(kSectionAttr, section);
 
@@ -148,9 +212,12 @@ struct FusePass : impl::FusePassBase<FusePass> {
     for (Operation *op : group)
       builder.clone(*op, map)->removeAttr(kSectionAttr);
     builder.create<YieldOp>(lead->getLoc(),
-                            mlir::ValueRange(map.lookup(last->getResult(0))));
+                            llvm::map_to_vector(results, [&](Value result) {
+                              return map.lookup(result);
+                            }));
 
-    last->getResult(0).replaceAllUsesWith(kernel.getResult(0));
+    for (auto [result, output] : llvm::zip_equal(results, kernel.getOutputs()))
+      result.replaceAllUsesWith(output);
     for (Operation *op : llvm::reverse(group))
       op->erase();
   }
@@ -176,6 +243,8 @@ struct FusePass : impl::FusePassBase<FusePass> {
   }
 
   llvm::DenseSet<Operation *> grouped;
+  /// To be erased once no list of ops names them any more.
+  llvm::SmallVector<Operation *> replaced;
   llvm::StringMap<int> names;
 };
 

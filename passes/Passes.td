@@ -235,9 +235,10 @@ def FusePass : Pass<"betz-fuse", "::mlir::ModuleOp"> {
     }
     ```
 
-    With `norms-apart`, for targets whose matmuls read rows once, a norm and a
-    LayerNorm's factor stay row kernels; an RMSNorm's factor can still be
-    measured by the matmul that it scales.
+    With `norms-apart`, for targets whose matmuls do not look at whole rows,
+    norms and factors stay row kernels, but for an RMSNorm's factor of rows that
+    a matmul kernel writes: that kernel leaves sums of squares beside them, and
+    the matmul that reads the rows has the factor from these.
   }];
   let options = [Option<"normsApart", "norms-apart", "bool", "false",
                         "keep norms out of matmul kernels">];

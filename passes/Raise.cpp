@@ -26,6 +26,27 @@ void inlineKernel(KernelOp kernel) {
   kernel.erase();
 }
 
+/// Sums of squares that one kernel left for another become what they were made
+/// of: the factor of the rows.
+void measureRows(mlir::func::FuncOp main) {
+  for (auto factor :
+       llvm::make_early_inc_range(main.getOps<ScaleFromSquaresOp>())) {
+    auto squares = factor.getSquares().getDefiningOp<SquareSumsOp>();
+    if (!squares)
+      continue;
+    mlir::OpBuilder builder(factor);
+    auto scale = builder.create<NormScaleOp>(factor.getLoc(), factor.getType(),
+                                             squares.getX(), NormKind::Rms,
+                                             factor.getEps());
+    if (mlir::Attribute section = factor->getAttr(kSectionAttr))
+      scale->setAttr(kSectionAttr, section);
+    factor.replaceAllUsesWith(scale.getResult());
+    factor.erase();
+    if (squares->use_empty())
+      squares.erase();
+  }
+}
+
 } // namespace
 
 void raiseTo(Phase phase, mlir::ModuleOp module) {
@@ -34,10 +55,12 @@ void raiseTo(Phase phase, mlir::ModuleOp module) {
     for (KernelOp kernel : getMain(module).getOps<KernelOp>())
       kernel.removeOffsetsAttr();
   }
-  if (phase < Phase::Kernels)
+  if (phase < Phase::Kernels) {
     for (KernelOp kernel :
          llvm::make_early_inc_range(getMain(module).getOps<KernelOp>()))
       inlineKernel(kernel);
+    measureRows(getMain(module));
+  }
   setPhase(module, phase);
 }
 

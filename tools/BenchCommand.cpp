@@ -10,6 +10,7 @@
 #include "tools/RuntimeCommands.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace betz {
 namespace {
@@ -17,6 +18,10 @@ namespace {
 struct BenchOptions {
   ProgramRequest program;
   std::vector<int64_t> batches = {1};
+  /// Of each window, or as many as the program takes.
+  int64_t events = 512;
+  /// Has the one step to time; empty for random ones of `batches`.
+  std::string input;
   ProfileOptions profile;
   std::string json;
   std::string trace;
@@ -81,17 +86,46 @@ void printLimits(const BenchOptions &options, const Session &session,
                limits.copyBytes * 1e-9);
 }
 
+Result<std::vector<HostStep>> makeSteps(const BenchOptions &options,
+                                        const Session &session) {
+  std::vector<HostStep> steps;
+  if (!options.input.empty()) {
+    BETZ_ASSIGN_OR_RETURN(HostStep step,
+                          readStep(session.program(), options.input));
+    if (!session.fits(step.extents))
+      return invalidArgument(
+          fmt::format("{}: a step of {} fits no bucket of the program; the "
+                      "largest takes {}",
+                      options.input, fmt::join(step.extents, ", "),
+                      fmt::join(session.target().plans.back().capacity, ", ")));
+    steps.push_back(std::move(step));
+    return steps;
+  }
+  for (int64_t batch : options.batches) {
+    BETZ_ASSIGN_OR_RETURN(HostStep step,
+                          makeProfileStep(session, batch, options.events));
+    steps.push_back(std::move(step));
+  }
+  return steps;
+}
+
 Status bench(const BenchOptions &options) {
   BETZ_RETURN_IF_ERROR(checkOptions(options));
   BETZ_RETURN_IF_ERROR(
       checkOutputs({options.json, options.trace, options.roofline},
-                   {options.program.program}));
-  BETZ_ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
-                        openProgram(options.program));
+                   {options.program.program, options.input}));
+  ProgramRequest request = options.program;
+  // The CPU works on a step where it is submitted: two in flight gain nothing.
+  request.stepsInFlight = request.device == "cpu" ? 1 : 2;
+  BETZ_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, openProgram(request));
+  BETZ_ASSIGN_OR_RETURN(std::vector<HostStep> steps,
+                        makeSteps(options, *session));
   BETZ_ASSIGN_OR_RETURN(const MachineLimits limits,
                         limitsOf(options, *session));
   if (!options.roofline.empty() && limits.copyBytes <= 0)
     return resourceExhausted("--roofline: no memory to measure a copy with");
+  ProfileOptions profileOptions = options.profile;
+  profileOptions.device = request.device;
   Json report = {{"program", options.program.program.string()},
                  {"device", session->device().name()},
                  {"isa", session->isa()},
@@ -100,9 +134,9 @@ Status bench(const BenchOptions &options) {
   const bool show = options.json != "-";
   if (show)
     printLimits(options, *session, limits);
-  for (int64_t batch : options.batches) {
+  for (HostStep &step : steps) {
     BETZ_ASSIGN_OR_RETURN(StepProfile profile,
-                          profileStep(*session, batch, options.profile));
+                          profileStep(*session, step, profileOptions));
     if (show)
       printProfile(session->program(), profile, limits);
     if (report["steps"].empty())
@@ -134,32 +168,42 @@ void addBenchCommand(CommandLine &line) {
       "bench", "Time a step of a program, its kernels and its sections",
       [options] { return bench(*options); });
   addProgramOptions(*command, options->program);
+  CLI::Option *batch =
+      command
+          ->add_option("--batch", options->batches,
+                       "Windows of a step; several, with commas between, are "
+                       "measured one after the other")
+          ->delimiter(',')
+          ->check(CLI::Range(int64_t(0), int64_t(1) << 20))
+          ->capture_default_str();
+  CLI::Option *events =
+      command
+          ->add_option("--events", options->events,
+                       "Events of a window (at most what the program takes)")
+          ->check(CLI::Range(int64_t(0), int64_t(1) << 20))
+          ->capture_default_str();
   command
-      ->add_option("--batch", options->batches,
-                   "Windows of a step; several, with commas between, are "
-                   "measured one after the other")
-      ->delimiter(',')
-      ->check(CLI::Range(int64_t(0), int64_t(1) << 20))
-      ->capture_default_str();
-  command
-      ->add_option("--events", options->profile.events,
-                   "Events of a window (at most what the program takes)")
-      ->check(CLI::Range(int64_t(0), int64_t(1) << 20))
-      ->capture_default_str();
+      ->add_option("--input", options->input,
+                   "Time the step in this safetensors file, by the program's "
+                   "input names, instead of random ones")
+      ->excludes(batch)
+      ->excludes(events);
   command
       ->add_option("--min-time", options->profile.minTime,
                    "Seconds to measure each batch for")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
   addReportOptions(*command, *options);
-  command->footer("Inputs are random but always the same. A kernel's time is "
+  command->footer("Random inputs are always the same. A kernel's time is "
                   "that inside a step, and\nalone when it runs again and "
                   "again. On a GPU it is that in a graph of nothing else, by\n"
                   "the GPU's clock; the step's graph stands below the kernels, "
-                  "and the gap between is\nnegative where they overlap. Peak "
-                  "and copy are fractions of the limits measured at\nthe start "
-                  "(on a GPU for --roofline only, by a large product and a "
-                  "copy).\n\n"
+                  "and the gap between is\nnegative where they overlap. Steps "
+                  "are measured there with two in flight as well:\nthe next "
+                  "one's checks and copies under this one's kernels. Peak and "
+                  "copy are\nfractions of the limits measured at the start (on "
+                  "a GPU for --roofline only, by a\nlarge product and a copy)."
+                  "\n\n"
                   "Example:\n  bench m.betz --batch 1,8 --threads 2 "
                   "--trace step.json");
 }

@@ -55,6 +55,12 @@ std::string rateColumns(double seconds, double flops, double bytes,
 constexpr std::string_view kRateHeader =
     "        us  share   GFLOP/s    peak     GB/s    copy";
 
+std::optional<double> windowsPerSecond(const StepProfile &profile) {
+  if (!profile.inFlight)
+    return std::nullopt;
+  return double(profile.batch) / *profile.inFlight;
+}
+
 void printStep(const Program &program, const StepProfile &profile,
                const MachineLimits &limits) {
   std::vector<std::string> extents;
@@ -69,6 +75,9 @@ void printStep(const Program &program, const StepProfile &profile,
     fmt::print(", {} GFLOP/s", rate);
   if (auto peak = fractionOf(profile.flops(), profile.median, limits.flops))
     fmt::print(", {} of peak", percent(peak));
+  if (profile.inFlight)
+    fmt::print("\ntwo steps in flight: {:.1f} us a step, {:.0f} windows/s",
+               *profile.inFlight * 1e6, *windowsPerSecond(profile));
   fmt::print("\n\n");
 }
 
@@ -132,6 +141,17 @@ void addWork(Json &json, double seconds, double flops, double bytes,
   addKnown(json, "gflops", fractionOf(flops, seconds, 1e9));
   addKnown(json, "peak_fraction", fractionOf(flops, seconds, limits.flops));
   addKnown(json, "copy_fraction", fractionOf(bytes, seconds, limits.copyBytes));
+}
+
+Json stateToJson(const DeviceState &state) {
+  Json json = Json::object();
+  addKnown(json, "utilization", state.utilization);
+  addKnown(json, "memory_used_bytes", state.memoryUsed);
+  addKnown(json, "memory_total_bytes", state.memoryTotal);
+  addKnown(json, "watts", state.watts);
+  addKnown(json, "core_hz", state.coreHertz);
+  addKnown(json, "memory_hz", state.memoryHertz);
+  return json;
 }
 
 Json kernelsToJson(const StepProfile &profile, const MachineLimits &limits) {
@@ -201,6 +221,11 @@ Json toJson(const StepProfile &profile, const MachineLimits &limits) {
   addKnown(json, "gflops", fractionOf(profile.flops(), profile.median, 1e9));
   addKnown(json, "peak_fraction",
            fractionOf(profile.flops(), profile.median, limits.flops));
+  if (profile.inFlight)
+    json["in_flight_us"] = *profile.inFlight * 1e6;
+  addKnown(json, "windows_per_s", windowsPerSecond(profile));
+  if (Json state = stateToJson(profile.device); !state.empty())
+    json["device_state"] = std::move(state);
   if (profile.launches.empty())
     return json;
   json["kernels_us"] = profile.kernelSeconds() * 1e6;

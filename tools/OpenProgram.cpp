@@ -24,7 +24,8 @@ Result<std::unique_ptr<Session>> openProgram(const ProgramRequest &request) {
   BETZ_ASSIGN_OR_RETURN(
       std::shared_ptr<Device> device,
       openDevice(request.device, {.threads = request.threads}));
-  auto session = Session::create(std::move(program), std::move(device));
+  auto session = Session::create(std::move(program), std::move(device),
+                                 request.stepsInFlight);
   if (!session.isOk())
     return std::move(session).status().withContext(request.program.string());
   return session;

@@ -14,6 +14,7 @@ struct ProgramRequest {
   std::filesystem::path program;
   std::string device = "cpu";
   int threads = 0;
+  size_t stepsInFlight = 1;
 };
 
 /// The program as the first argument, --device, --threads.

@@ -6,15 +6,6 @@
 namespace betz {
 namespace {
 
-HostTensor makeTensor(const TensorSpec &spec,
-                      std::span<const int64_t> extents) {
-  HostTensor tensor = {spec.name, spec.dtype, {}, {}};
-  for (const Dim &dim : spec.shape)
-    tensor.shape.push_back(dim.evaluate(extents));
-  tensor.data.resize(size_t(spec.bytes(extents)));
-  return tensor;
-}
-
 void fillFloats(HostTensor &tensor, std::mt19937 &random) {
   std::uniform_real_distribution<float> uniform(-1, 1);
   if (tensor.dtype == DType::F32)
@@ -22,17 +13,17 @@ void fillFloats(HostTensor &tensor, std::mt19937 &random) {
       value = uniform(random);
 }
 
-void fillSplits(const SplitsCheck &check, RandomStep &step) {
-  std::span<int32_t> splits = step.inputs[check.input].as<int32_t>();
+void fillSplits(const SplitsCheck &check, HostStep &step) {
+  std::span<int32_t> splits = step.inputs[check.input]->as<int32_t>();
   int64_t segments = int64_t(splits.size()) - 1;
   int64_t rows = step.extents[size_t(check.rowsSymbol)];
   for (int64_t i = 1; i <= segments; ++i)
     splits[size_t(i)] = int32_t(rows / segments * i);
 }
 
-void fillIndices(const IndexCheck &check, RandomStep &step,
+void fillIndices(const IndexCheck &check, HostStep &step,
                  std::mt19937 &random) {
-  std::span<int32_t> values = step.inputs[check.input].as<int32_t>();
+  std::span<int32_t> values = step.inputs[check.input]->as<int32_t>();
   std::uniform_int_distribution<int64_t> uniform(
       0, std::max<int64_t>(check.below, 1) - 1);
   for (int32_t &value : values)
@@ -41,7 +32,7 @@ void fillIndices(const IndexCheck &check, RandomStep &step,
     return;
   // All bases are zero.
   std::span<const int32_t> splits =
-      step.inputs[*check.splitsInput].as<int32_t>();
+      step.inputs[*check.splitsInput]->as<int32_t>();
   for (size_t i = 0; i + 1 < splits.size(); ++i)
     std::sort(values.begin() + splits[i], values.begin() + splits[i + 1]);
 }
@@ -60,14 +51,14 @@ std::vector<int64_t> chooseExtents(const Program &program,
   return extents;
 }
 
-RandomStep makeRandomStep(const Program &program, std::vector<int64_t> extents,
-                          uint32_t seed) {
+HostStep makeRandomStep(const Program &program, std::vector<int64_t> extents,
+                        uint32_t seed) {
   std::mt19937 random(seed);
-  RandomStep step;
+  HostStep step;
   step.extents = std::move(extents);
   for (const InputSpec &input : program.inputs) {
     step.inputs.push_back(makeTensor(input.tensor, step.extents));
-    fillFloats(step.inputs.back(), random);
+    fillFloats(*step.inputs.back(), random);
   }
   for (const TensorSpec &output : program.outputs)
     step.outputs.push_back(makeTensor(output, step.extents));
@@ -76,22 +67,6 @@ RandomStep makeRandomStep(const Program &program, std::vector<int64_t> extents,
   for (const IndexCheck &check : program.indexChecks)
     fillIndices(check, step, random);
   return step;
-}
-
-std::vector<InputBinding> RandomStep::bindInputs() const {
-  std::vector<InputBinding> bindings;
-  for (const HostTensor &tensor : inputs)
-    bindings.push_back({uint32_t(bindings.size()), tensor.dtype,
-                        tensor.data.data(), tensor.shape});
-  return bindings;
-}
-
-std::vector<OutputBinding> RandomStep::bindOutputs() {
-  std::vector<OutputBinding> bindings;
-  for (HostTensor &tensor : outputs)
-    bindings.push_back({uint32_t(bindings.size()), tensor.dtype,
-                        tensor.data.data(), tensor.shape});
-  return bindings;
 }
 
 } // namespace betz

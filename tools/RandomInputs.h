@@ -1,23 +1,9 @@
 //===- RandomInputs.h - Legal inputs for any program ----------------------===//
 #pragma once
 
-#include "runtime/io/HostTensor.h"
-#include "runtime/program/Program.h"
-#include "runtime/session/Bindings.h"
-
-#include <vector>
+#include "tools/HostStep.h"
 
 namespace betz {
-
-/// Inputs that pass every check of a program, and room for its outputs.
-struct RandomStep {
-  std::vector<int64_t> extents;
-  std::vector<HostTensor> inputs;
-  std::vector<HostTensor> outputs;
-
-  std::vector<InputBinding> bindInputs() const;
-  std::vector<OutputBinding> bindOutputs();
-};
 
 /// The extents of `batch` windows of `rows` rows each, or as many as the
 /// program takes. A symbol that has no row splits gets its value from the
@@ -26,11 +12,11 @@ std::vector<int64_t> chooseExtents(const Program &program,
                                    const TargetVariant &target, int64_t batch,
                                    int64_t rows);
 
-/// A step of these extents with windows of equal lengths. Indices are uniform
-/// over what the checks allow, those relative to a window's base ascend in a
-/// window, and floats are uniform in [-1, 1). A function of its arguments
-/// alone.
-RandomStep makeRandomStep(const Program &program, std::vector<int64_t> extents,
-                          uint32_t seed);
+/// A step of these extents with windows of equal lengths, whose inputs pass
+/// every check of the program. Indices are uniform over what the checks allow,
+/// those relative to a window's base ascend in a window, and floats are uniform
+/// in [-1, 1). A function of its arguments alone.
+HostStep makeRandomStep(const Program &program, std::vector<int64_t> extents,
+                        uint32_t seed);
 
 } // namespace betz

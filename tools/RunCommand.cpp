@@ -3,12 +3,11 @@
 #include "runtime/base/File.h"
 #include "runtime/base/Json.h"
 #include "runtime/base/Log.h"
-#include "runtime/io/HostTensor.h"
 #include "runtime/io/Safetensors.h"
 #include "runtime/session/BatchedRun.h"
-#include "runtime/session/BindingChecks.h"
 #include "tools/Compare.h"
 #include "tools/Decode.h"
+#include "tools/HostStep.h"
 #include "tools/OpenProgram.h"
 #include "tools/RuntimeCommands.h"
 
@@ -34,65 +33,6 @@ struct Opened {
   std::unique_ptr<Session> session;
   double seconds = 0;
 };
-
-/// A file's tensor for each input that it has, by name or else by alias.
-/// Required inputs that it lacks are one error that lists them.
-Result<std::vector<std::optional<HostTensor>>>
-readInputs(const Program &program, const SafetensorsFile &file) {
-  std::vector<std::optional<HostTensor>> tensors;
-  std::vector<std::string> missing;
-  for (const InputSpec &input : program.inputs) {
-    const SafeTensor *found = file.find(input.tensor.name);
-    if (!found && !input.alias.empty())
-      found = file.find(input.alias);
-    tensors.emplace_back();
-    if (!found && !input.defaultValue)
-      missing.push_back(
-          input.alias.empty()
-              ? input.tensor.name
-              : fmt::format("{} (or {})", input.tensor.name, input.alias));
-    if (found) {
-      BETZ_ASSIGN_OR_RETURN(tensors.back(), toHost(*found));
-    }
-  }
-  if (!missing.empty())
-    return invalidArgument(fmt::format(
-        "the program's input{} {} {} not there", missing.size() > 1 ? "s" : "",
-        fmt::join(missing, ", "), missing.size() > 1 ? "are" : "is"));
-  return tensors;
-}
-
-/// Runs the batch of `file`; gives every output.
-Result<std::vector<HostTensor>>
-runFile(Session &session, const SafetensorsFile &file, double &seconds) {
-  const Program &program = session.program();
-  BETZ_ASSIGN_OR_RETURN(std::vector<std::optional<HostTensor>> tensors,
-                        readInputs(program, file));
-  std::vector<InputBinding> inputs;
-  for (size_t i = 0; i < tensors.size(); ++i)
-    if (const std::optional<HostTensor> &tensor = tensors[i])
-      inputs.push_back(
-          {uint32_t(i), tensor->dtype, tensor->data.data(), tensor->shape});
-  std::vector<int64_t> extents(program.symbols.size());
-  BETZ_RETURN_IF_ERROR(checkInputs(program, inputs, extents));
-
-  std::vector<HostTensor> results;
-  for (const TensorSpec &output : program.outputs) {
-    HostTensor result = {output.name, output.dtype, {}, {}};
-    for (const Dim &dim : output.shape)
-      result.shape.push_back(dim.evaluate(extents));
-    result.data.resize(size_t(output.bytes(extents)));
-    results.push_back(std::move(result));
-  }
-  std::vector<OutputBinding> outputs;
-  for (size_t i = 0; i < results.size(); ++i)
-    outputs.push_back({uint32_t(i), results[i].dtype, results[i].data.data(),
-                       results[i].shape});
-  Clock::time_point start = Clock::now();
-  BETZ_RETURN_IF_ERROR(runBatched(session, inputs, outputs));
-  seconds = secondsSince(start);
-  return results;
-}
 
 /// The elements as doubles.
 std::vector<double> toDoubles(const HostTensor &tensor) {
@@ -137,13 +77,13 @@ Status compareWithFile(std::span<const HostTensor> results,
 
 Status runInputFile(Opened &opened, const RunOptions &options) {
   Session &session = *opened.session;
-  BETZ_ASSIGN_OR_RETURN(SafetensorsFile file,
-                        SafetensorsFile::open(options.input));
-  double seconds = 0;
-  Result<std::vector<HostTensor>> ran = runFile(session, file, seconds);
-  if (!ran.isOk())
-    return std::move(ran).status().withContext(options.input);
-  const std::vector<HostTensor> &results = *ran;
+  BETZ_ASSIGN_OR_RETURN(HostStep step,
+                        readStep(session.program(), options.input));
+  Clock::time_point start = Clock::now();
+  BETZ_RETURN_IF_ERROR(
+      runBatched(session, step.bindInputs(), step.bindOutputs())
+          .withContext(options.input));
+  const double seconds = secondsSince(start);
 
   Json report = {{"program", options.program.program.string()},
                  {"device", session.device().name()},
@@ -152,7 +92,7 @@ Status runInputFile(Opened &opened, const RunOptions &options) {
                  {"seconds", seconds},
                  {"outputs", Json::object()}};
   std::vector<SafeTensor> tensors;
-  for (const HostTensor &result : results) {
+  for (const HostTensor &result : step.outputs) {
     report["outputs"][result.name] = result.shape;
     tensors.push_back(toSafe(result));
     if (options.expect.empty() && options.json != "-")
@@ -163,7 +103,7 @@ Status runInputFile(Opened &opened, const RunOptions &options) {
     BETZ_RETURN_IF_ERROR(writeSafetensors(options.output, tensors, {}));
   Status status;
   if (!options.expect.empty()) {
-    status = compareWithFile(results, options, report);
+    status = compareWithFile(step.outputs, options, report);
     if (options.json != "-" && report.contains("compared"))
       printComparison(report, options.tolerance);
   }

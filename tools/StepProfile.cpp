@@ -1,6 +1,7 @@
 #include "tools/StepProfile.h"
 #include "runtime/base/Progress.h"
 #include "runtime/hal/Timing.h"
+#include "runtime/session/OpenDevice.h"
 #include "tools/OpenProgram.h"
 #include "tools/RandomInputs.h"
 
@@ -35,7 +36,7 @@ Repetition stepRepetition(double minTime) {
 }
 
 /// Seconds of each step, sorted.
-Result<std::vector<double>> sampleSteps(Session &session, RandomStep &step,
+Result<std::vector<double>> sampleSteps(Session &session, HostStep &step,
                                         double minTime) {
   std::vector<InputBinding> inputs = step.bindInputs();
   std::vector<OutputBinding> outputs = step.bindOutputs();
@@ -55,6 +56,26 @@ Result<std::vector<double>> sampleSteps(Session &session, RandomStep &step,
   }
   std::ranges::sort(samples);
   return samples;
+}
+
+/// Seconds a step when the next one is submitted before this one is waited
+/// for. At least as many steps and as long as for steps alone.
+Result<double> measureInFlight(Session &session, HostStep &step, size_t wanted,
+                               double minTime) {
+  const std::vector<InputBinding> inputs = step.bindInputs();
+  const std::vector<OutputBinding> outputs = step.bindOutputs();
+  BETZ_ASSIGN_OR_RETURN(StepTicket running, session.submit(inputs, outputs));
+  size_t done = 0;
+  Clock::time_point begin = Clock::now();
+  while (done < wanted || secondsSince(begin) < minTime) {
+    BETZ_ASSIGN_OR_RETURN(StepTicket next, session.submit(inputs, outputs));
+    BETZ_RETURN_IF_ERROR(session.wait(running));
+    running = next;
+    ++done;
+  }
+  const double seconds = secondsSince(begin) / double(done);
+  BETZ_RETURN_IF_ERROR(session.wait(running));
+  return seconds;
 }
 
 /// Every launch of the step that ran last, in order, with timestamps.
@@ -176,6 +197,14 @@ Status sampleOnDevice(Session &session, StepProfile &profile) {
   return Status::ok();
 }
 
+/// The extent of the symbol "batch"; 1 where a program has none.
+int64_t windowsOf(const Program &program, std::span<const int64_t> extents) {
+  auto found = std::ranges::find(program.symbols, "batch");
+  return found == program.symbols.end()
+             ? 1
+             : extents[size_t(found - program.symbols.begin())];
+}
+
 Status bucketError(const Session &session, int64_t batch, int64_t events) {
   return invalidArgument(fmt::format(
       "--batch {} with {} events a window fits no bucket of the program; the "
@@ -210,22 +239,31 @@ std::optional<KernelWork> workOf(const KernelSpecEntry &kernel,
   return estimateWork(*spec, extents);
 }
 
-Result<StepProfile> profileStep(Session &session, int64_t batch,
-                                const ProfileOptions &options) {
+Result<HostStep> makeProfileStep(const Session &session, int64_t batch,
+                                 int64_t events) {
   std::vector<int64_t> extents =
-      chooseExtents(session.program(), session.target(), batch, options.events);
+      chooseExtents(session.program(), session.target(), batch, events);
   if (!session.fits(extents))
-    return bucketError(session, batch, options.events);
-  RandomStep step =
-      makeRandomStep(session.program(), std::move(extents), kSeed);
+    return bucketError(session, batch, events);
+  return makeRandomStep(session.program(), std::move(extents), kSeed);
+}
+
+Result<StepProfile> profileStep(Session &session, HostStep &step,
+                                const ProfileOptions &options) {
   BETZ_ASSIGN_OR_RETURN(std::vector<double> samples,
                         sampleSteps(session, step, options.minTime));
   StepProfile profile;
-  profile.batch = batch;
+  profile.batch = windowsOf(session.program(), step.extents);
   profile.extents = step.extents;
   profile.steps = samples.size();
   profile.median = quantile(samples, 0.5);
   profile.p99 = quantile(samples, 0.99);
+  if (session.stepsInFlight() > 1) {
+    BETZ_ASSIGN_OR_RETURN(
+        profile.inFlight,
+        measureInFlight(session, step, samples.size(), options.minTime));
+  }
+  profile.device = readDeviceState(options.device);
   listLaunches(session, profile);
   if (options.stepsOnly) {
     profile.launches.clear();

@@ -2,7 +2,9 @@
 #pragma once
 
 #include "codegen/common/KernelSpec.h"
+#include "runtime/hal/DeviceState.h"
 #include "runtime/session/Session.h"
+#include "tools/HostStep.h"
 
 #include <optional>
 #include <string>
@@ -43,11 +45,16 @@ struct GraphTime {
 };
 
 struct StepProfile {
+  /// Windows of the step.
   int64_t batch = 0;
   std::vector<int64_t> extents;
   size_t steps = 0;
   /// Seconds of a whole step.
   double median = 0, p99 = 0;
+  /// Seconds a step with two in flight, where the session has room for two.
+  std::optional<double> inFlight = {};
+  /// Of the device, when the steps had run.
+  DeviceState device = {};
   /// Those that the step launches.
   std::vector<KernelTime> kernels;
   /// Of the fastest pass; empty when only whole steps were measured.
@@ -65,19 +72,24 @@ struct StepProfile {
 };
 
 struct ProfileOptions {
-  /// Of each window, or as many as the program takes.
-  int64_t events = 512;
+  /// The session's, by name, for StepProfile::device.
+  std::string device = "cpu";
   /// Seconds of whole steps, at least.
   double minTime = 1;
   /// Leaves kernels' times and the launches out.
   bool stepsOnly = false;
 };
 
-/// Runs random steps of `batch` windows: whole, then launch by launch with a
-/// timestamp on either side, then each launch alone. A GPU's graph and kernels
-/// are timed by its own clock. An InvalidArgument when no bucket holds such a
-/// step.
-Result<StepProfile> profileStep(Session &session, int64_t batch,
+/// A step of `batch` random windows of `events` events each, or of as many as
+/// the program takes; always the same. An InvalidArgument when no bucket holds
+/// such a step.
+Result<HostStep> makeProfileStep(const Session &session, int64_t batch,
+                                 int64_t events);
+
+/// Runs `step` again and again: whole, then launch by launch with a timestamp
+/// on either side, then each launch alone. A GPU's graph and kernels are timed
+/// by its own clock. Fails as Session::run does.
+Result<StepProfile> profileStep(Session &session, HostStep &step,
                                 const ProfileOptions &options);
 
 /// Work of one launch of a kernel; nothing where its spec does not say.

@@ -6,6 +6,7 @@
 #include "runtime/base/Log.h"
 #include "runtime/base/Progress.h"
 #include "runtime/hal/Timing.h"
+#include "runtime/program/CudaImages.h"
 #include "tools/RandomInputs.h"
 #include "tools/TuneReport.h"
 
@@ -22,8 +23,8 @@ constexpr uint32_t kSeed = 1;
 
 /// A step that bucket number `plan` runs: windows of `events` events, or if a
 /// smaller bucket would take those, as many as this one holds.
-RandomStep makeStep(const Program &program, const TargetVariant &target,
-                    size_t plan, int64_t events) {
+HostStep makeStep(const Program &program, const TargetVariant &target,
+                  size_t plan, int64_t events) {
   const std::vector<int64_t> &capacity = target.plans[plan].capacity;
   std::vector<int64_t> extents = capacity;
   for (const SplitsCheck &check : program.splitsChecks) {
@@ -38,7 +39,7 @@ RandomStep makeStep(const Program &program, const TargetVariant &target,
   return makeRandomStep(program, std::move(extents), kSeed);
 }
 
-Status runStep(Session &session, RandomStep &step) {
+Status runStep(Session &session, HostStep &step) {
   std::vector<InputBinding> inputs = step.bindInputs();
   std::vector<OutputBinding> outputs = step.bindOutputs();
   return session.run(inputs, outputs);
@@ -127,7 +128,7 @@ private:
   /// Goes through the step launch by launch: before each, memory holds what it
   /// reads in a step.
   Status measurePlan(size_t plan) {
-    RandomStep step = makeStep(*program, session->target(), plan, events);
+    HostStep step = makeStep(*program, session->target(), plan, events);
     BETZ_RETURN_IF_ERROR(runStep(*session, step));
     const LaunchPlan &bucket = session->lastPlan();
     BETZ_ASSIGN_OR_RETURN(
@@ -183,7 +184,8 @@ private:
       trial.rejected = firstLine(code.status().message());
       return Status::ok();
     }
-    const uint32_t stack = cuda::stackBytes(*code);
+    BETZ_ASSIGN_OR_RETURN(auto images, unpackCudaImages(*code));
+    const uint32_t stack = cuda::stackBytes(images.front());
     if (stack > 0 && number > kernel.untuned) {
       trial.rejected =
           fmt::format("spills {} bytes a thread from registers", stack);
@@ -255,8 +257,8 @@ private:
                           Session::create(tuned, machine.device));
     for (size_t plan = 0; plan < report.steps.size(); ++plan) {
       StepTimes &times = report.steps[plan];
-      RandomStep given = makeStep(*program, session->target(), plan, events);
-      RandomStep other = makeStep(*program, session->target(), plan, events);
+      HostStep given = makeStep(*program, session->target(), plan, events);
+      HostStep other = makeStep(*program, session->target(), plan, events);
       BETZ_ASSIGN_OR_RETURN(times.given, timeStep(*session, given));
       BETZ_ASSIGN_OR_RETURN(times.untuned, timeStep(*untunedSession, other));
       BETZ_ASSIGN_OR_RETURN(times.tuned, timeStep(*tunedSession, other));
@@ -272,7 +274,7 @@ private:
     return TuningResult{std::move(tuned), std::move(report)};
   }
 
-  static Result<double> timeStep(Session &session, RandomStep &step) {
+  static Result<double> timeStep(Session &session, HostStep &step) {
     BETZ_RETURN_IF_ERROR(runStep(session, step));
     return timeReplays(session.commands(), session.lastGraph());
   }

@@ -36,6 +36,8 @@ std::string fusedSteps(const KernelSpec &spec) {
     name = "segment_sub";
   for (const EpilogueStep &step : spec.epilogue)
     name += fmt::format("_{}", describe(step.kind).mnemonic);
+  if (spec.squareGroup > 0)
+    name += "_square_sums";
   return name;
 }
 
@@ -161,7 +163,9 @@ KernelWork estimateWork(const KernelSpec &spec,
     work.flops += 6 * elements(spec.operands[0], extents);
   for (const OperandSpec &operand : spec.operands)
     work.bytes += elements(operand, extents) * double(sizeOf(operand.dtype));
-  if (spec.rowScale)
+  if (spec.squareGroup > 0)
+    work.flops += 2 * result;
+  if (spec.rowScale && spec.rowScale->squares < 0)
     work.flops += 2 * elements(spec.operands[0], extents);
   if (const auto *gather = std::get_if<GatherCore>(&spec.core)) {
     // Of a table only the rows that are read cross memory.

@@ -32,6 +32,8 @@ struct OperandSpec {
   int64_t columns = 1;
   int64_t rowStride = 1;
   int64_t offset = 0;
+  /// Nothing in a step writes it.
+  bool constant = false;
 
   bool isContiguous() const { return offset == 0 && rowStride == columns; }
   bool operator==(const OperandSpec &) const = default;
@@ -43,6 +45,9 @@ enum class NormForm : uint8_t { Layer, Rms };
 struct RowScaleSpec {
   NormForm form = NormForm::Rms;
   double eps = 1e-5;
+  /// Operand with the row's sums of squares, as KernelSpec::squareGroup leaves
+  /// them; -1 to measure the row.
+  int32_t squares = -1;
 
   bool operator==(const RowScaleSpec &) const = default;
 };
@@ -196,18 +201,26 @@ struct TileConfig {
 };
 
 struct KernelSpec {
-  std::vector<std::string> symbols;  // of the extents, in the ABI's order
-  std::vector<OperandSpec> operands; // inputs, then the result
+  std::vector<std::string> symbols; // of the extents, in the ABI's order
+  /// Inputs, the result, and with `squareGroup` its sums of squares.
+  std::vector<OperandSpec> operands;
   Core core;
   std::optional<NormSpec> prologue;
   /// Of the rows that a matmul reads, for a scale_rows step.
   std::optional<RowScaleSpec> rowScale;
   std::vector<EpilogueStep> epilogue;
+  /// A matmul may leave the sum of squares of every so many columns of its
+  /// result in the last operand; 0 without.
+  int64_t squareGroup = 0;
   ReductionPlan plan;
   TileConfig tile;
 
-  const OperandSpec &result() const { return operands.back(); }
-  int32_t resultIndex() const { return int32_t(operands.size()) - 1; }
+  const OperandSpec &result() const { return operands[size_t(resultIndex())]; }
+  int32_t resultIndex() const {
+    return int32_t(operands.size()) - (squareGroup > 0 ? 2 : 1);
+  }
+  /// Of the sums of squares, with `squareGroup`.
+  int32_t squaresIndex() const { return int32_t(operands.size()) - 1; }
   bool operator==(const KernelSpec &) const = default;
 };
 

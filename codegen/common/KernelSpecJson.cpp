@@ -22,10 +22,12 @@ template <typename V> void fields(V &v, OperandSpec &o) {
   v("columns", o.columns);
   v("row_stride", o.rowStride);
   v("offset", o.offset);
+  v("constant", o.constant);
 }
 template <typename V> void fields(V &v, RowScaleSpec &s) {
   v("form", s.form);
   v("eps", s.eps);
+  v("squares", s.squares);
 }
 template <typename V> void fields(V &v, NormSpec &n) {
   v("form", n.form);
@@ -112,6 +114,7 @@ template <typename V> void fields(V &v, KernelSpec &s) {
   v("prologue", s.prologue);
   v("row_scale", s.rowScale);
   v("epilogue", s.epilogue);
+  v("square_group", s.squareGroup);
   v("plan", s.plan);
   v("tile", s.tile);
 }
@@ -284,6 +287,10 @@ struct NumberCheck {
     symbol(core.batchSymbol);
     wrong |= core.batchSymbol < 0;
   }
+  void operator()(const RowScaleSpec &scale, bool maySum) {
+    optional(scale.squares);
+    wrong |= scale.squares >= 0 && !maySum;
+  }
   void operator()(const NormSpec &norm) {
     required(norm.gain);
     optional(norm.shift);
@@ -298,8 +305,13 @@ struct NumberCheck {
       required(operand);
     for (int32_t operand : core.tables)
       required(operand);
+    if (core.reduce)
+      (*this)(*core.reduce, /*maySum=*/false);
   }
-  void operator()(const NormScaleCore &core) { required(core.x); }
+  void operator()(const NormScaleCore &core) {
+    required(core.x);
+    (*this)(core.scale, /*maySum=*/false);
+  }
   void operator()(const IdentityCore &core) { required(core.x); }
   void operator()(const RotaryCore &core) {
     required(core.x);
@@ -327,8 +339,11 @@ Result<KernelSpec> kernelSpecFromJson(const Json &json) {
 }
 
 Status checkNumbers(const KernelSpec &spec) {
-  if (spec.operands.empty())
+  if (spec.operands.empty() || spec.resultIndex() < 0)
     return dataLoss("a kernel needs operands");
+  if (spec.squareGroup < 0 ||
+      (spec.squareGroup > 0 && spec.result().columns % spec.squareGroup != 0))
+    return dataLoss("sums of squares of groups that do not divide the columns");
   NumberCheck check{int32_t(spec.operands.size()),
                     int32_t(spec.symbols.size())};
   for (const OperandSpec &operand : spec.operands)
@@ -343,8 +358,10 @@ Status checkNumbers(const KernelSpec &spec) {
       check.required(step.operand);
     else
       check.wrong |= step.operand != -1;
-  check.wrong |=
-      spec.rowScale && !std::holds_alternative<MatmulCore>(spec.core);
+  const bool isMatmul = std::holds_alternative<MatmulCore>(spec.core);
+  if (spec.rowScale)
+    check(*spec.rowScale, isMatmul);
+  check.wrong |= (spec.rowScale || spec.squareGroup > 0) && !isMatmul;
   return check.wrong ? dataLoss("an operand or symbol number is out of range")
                      : Status::ok();
 }

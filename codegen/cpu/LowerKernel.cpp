@@ -86,6 +86,9 @@ Status lowerKernel(Emitter &e, llvm::StringRef name, const KernelSpec &spec) {
               .str());
   if (scratchBytes(spec) > kScratchBytes)
     return invalidArgument("its rows or heads are too wide for the CPU");
+  if (spec.squareGroup > 0 || (spec.rowScale && spec.rowScale->squares >= 0))
+    return invalidArgument("sums of squares between matmuls, which CPU kernels "
+                           "do not leave; compile from the model phase");
   e.beginKernel(name, spec);
   std::visit(Overloaded{
                  [&](const MatmulCore &core) { lowerMatmul(e, core); },

@@ -50,7 +50,9 @@ uint32_t largestFrame(std::span<const std::byte> info) {
   return largest;
 }
 
-uint32_t stackOfImage(std::span<const std::byte> image) {
+} // namespace
+
+uint32_t stackBytes(std::span<const std::byte> image) {
   if (!isCubin(image))
     return 0;
   const auto header = valueAt<Elf64_Ehdr>(image, 0);
@@ -66,17 +68,6 @@ uint32_t stackOfImage(std::span<const std::byte> image) {
     if (startsWith(names, section.sh_name, ".nv.info"))
       largest = std::max(largest, largestFrame(contentOf(image, section)));
   }
-  return largest;
-}
-
-} // namespace
-
-uint32_t stackBytes(std::span<const std::byte> code) {
-  auto images = unpackCudaImages(code);
-  uint32_t largest = 0;
-  if (images.isOk())
-    for (std::span<const std::byte> image : *images)
-      largest = std::max(largest, stackOfImage(image));
   return largest;
 }
 

@@ -7,9 +7,9 @@
 
 namespace betz::cuda {
 
-/// Most bytes of stack that a thread of any function in `code`
-/// (runtime/program/CudaImages.h) takes: spilled registers and arrays that no
-/// register holds. PTX does not say, and counts as 0.
-uint32_t stackBytes(std::span<const std::byte> code);
+/// Most bytes of stack that a thread of any function in a cubin takes: spilled
+/// registers and arrays that no register holds. 0 for what is no cubin: PTX
+/// does not say.
+uint32_t stackBytes(std::span<const std::byte> image);
 
 } // namespace betz::cuda

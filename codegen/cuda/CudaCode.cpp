@@ -36,7 +36,7 @@ void chooseMatmulTile(KernelSpec &spec, const MatmulCore &core, Path path,
   };
   const bool tma = path == Path::MatmulTma;
   if (blocks(128, 128) >= kProcessors)
-    spec.tile = {128, 128, 64, 3};
+    spec.tile = {128, 128, 64, tma ? 6 : 3};
   else if (tma && blocks(64, 128) >= kProcessors)
     spec.tile = {64, 128, 64, 4};
   else
@@ -44,14 +44,17 @@ void chooseMatmulTile(KernelSpec &spec, const MatmulCore &core, Path path,
 }
 
 /// Queries of a block: 128 where that still fills the processors, since each
-/// block reads all keys of its window.
+/// block reads all keys of its window; but 64 where key blocks may be skipped,
+/// since fewer queries see fewer of them.
 int64_t attentionRows(const KernelSpec &spec,
                       std::span<const int64_t> extents) {
   const auto &core = std::get<AttentionCore>(spec.core);
   const int64_t windows =
       core.batchSymbol < 0 ? 1 : extents[size_t(core.batchSymbol)];
   const int64_t blocks = windows * core.heads * tiles(core.queries, 128);
-  return core.queries > 64 && blocks >= 2 * kProcessors ? 128 : 64;
+  const bool skips = core.sparsity == SparsityRule::TimeBounds ||
+                     core.sparsity == SparsityRule::BlockMap;
+  return core.queries > 64 && !skips && blocks >= 2 * kProcessors ? 128 : 64;
 }
 
 /// Code of one kernel for one instruction set.
@@ -62,6 +65,41 @@ struct Job {
   Result<std::vector<std::byte>> code = internalError("not compiled");
 };
 
+/// The line of a compiler's log that says what is wrong.
+std::string_view firstError(std::string_view log) {
+  size_t at = log.find("error");
+  if (at == log.npos)
+    return log.substr(0, log.find('\n'));
+  const size_t begin = log.rfind('\n', at) + 1; // npos + 1 is 0
+  return log.substr(begin, log.find('\n', at) - begin);
+}
+
+/// From the cache, or by NVRTC. Source and log of a kernel that it refuses are
+/// kept in files that the error names.
+Result<std::vector<std::byte>> compileKernel(const std::string &name,
+                                             const std::string &source,
+                                             const std::string &isa,
+                                             const Nvrtc &nvrtc,
+                                             const KernelCache &cache) {
+  return cache.find(name, source, isa, [&]() -> Result<std::vector<std::byte>> {
+    std::string log;
+    auto code = nvrtc.compile(name, source, isa, log);
+    if (code.isOk())
+      return code;
+    std::string message = code.status().message();
+    if (!log.empty())
+      message += fmt::format(": {}", firstError(log));
+    const std::string file = fmt::format("{}-{}", name, isa);
+    auto sourcePath = cache.keep(file + ".cu", source);
+    auto logPath = cache.keep(file + ".log", log);
+    message += sourcePath.isOk() && logPath.isOk()
+                   ? fmt::format("; its source is {}, the log {}",
+                                 sourcePath->string(), logPath->string())
+                   : "; no folder takes its source and the log";
+    return Status(code.status().getCode(), message);
+  });
+}
+
 /// NVRTC compiles on as many threads as there are cores; each tells `onDone`
 /// how many jobs are done.
 void compileAll(std::vector<Job> &jobs, const Nvrtc &nvrtc,
@@ -71,9 +109,7 @@ void compileAll(std::vector<Job> &jobs, const Nvrtc &nvrtc,
   auto work = [&] {
     for (size_t i = next++; i < jobs.size(); i = next++) {
       Job &job = jobs[i];
-      job.code = cache.find(*job.name, *job.source, job.isa, [&] {
-        return nvrtc.compile(*job.name, *job.source, job.isa);
-      });
+      job.code = compileKernel(*job.name, *job.source, job.isa, nvrtc, cache);
       onDone(++done);
     }
   };
@@ -95,10 +131,9 @@ Status showPtx(const std::map<std::string, std::string> &sources,
                const KernelCache &cache, CompileObserver &observer) {
   const std::string virtualIsa = "compute_" + isa.substr(isa.find('_') + 1);
   for (const auto &[name, source] : sources) {
-    BETZ_ASSIGN_OR_RETURN(std::vector<std::byte> ptx,
-                          cache.find(name, source, virtualIsa, [&] {
-                            return nvrtc.compile(name, source, virtualIsa);
-                          }));
+    BETZ_ASSIGN_OR_RETURN(
+        std::vector<std::byte> ptx,
+        compileKernel(name, source, virtualIsa, nvrtc, cache));
     observer.onCode(name, isa, CodeForm::Ptx, [&] {
       return std::string(reinterpret_cast<const char *>(ptx.data()));
     });
@@ -162,7 +197,8 @@ compileKernels(const std::map<std::string, KernelSpec> &specs,
   std::vector<Job> jobs;
   for (const auto &[name, source] : sources)
     jobs.push_back({&name, &source, isa});
-  compileAll(jobs, *nvrtc, KernelCache(nvrtc->version()), onDone);
+  const KernelCache cache(KernelCache::standardFolder(), nvrtc->version());
+  compileAll(jobs, *nvrtc, cache, onDone);
   for (Job &job : jobs) {
     if (!job.code.isOk())
       codes.emplace(*job.name, job.code.status());
@@ -194,7 +230,7 @@ buildExecutables(const std::map<std::string, KernelSpec> &specs,
   for (const std::string &isa : isas)
     for (const auto &[name, source] : sources)
       jobs.push_back({&name, &source, isa});
-  const KernelCache cache(nvrtc->version());
+  const KernelCache cache(KernelCache::standardFolder(), nvrtc->version());
   compileAll(jobs, *nvrtc, cache, [](size_t) {});
   if (observer.wants(CodeForm::Ptx))
     BETZ_RETURN_IF_ERROR(

@@ -1,5 +1,6 @@
 #include "codegen/cuda/Nvrtc.h"
 #include "codegen/cuda/Source.h"
+#include "runtime/base/Options.h"
 
 #include <fmt/format.h>
 #include <memory>
@@ -10,13 +11,16 @@ Result<const Nvrtc *> Nvrtc::load() {
   // Never unloaded: the library keeps memory that it frees nowhere.
   using Loaded = Result<std::unique_ptr<Nvrtc>>;
   static const Loaded &loaded = *new Loaded([]() -> Loaded {
-    const char *const candidates[] = {"libnvrtc.so.13", "libnvrtc.so.12",
-                                      "libnvrtc.so",
-                                      "/usr/local/cuda/lib64/libnvrtc.so"};
+    std::vector<const char *> candidates = {
+        "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so",
+        "/usr/local/cuda/lib64/libnvrtc.so"};
+    if (const std::string &named = environment().nvrtc; !named.empty())
+      candidates = {named.c_str()};
     Result<DynamicLibrary> library = DynamicLibrary::open(candidates);
     if (!library.isOk())
       return std::move(library).status().withContext(
-          "compiling for CUDA needs NVRTC, of the CUDA toolkit 12 or 13");
+          "compiling for CUDA needs NVRTC, of the CUDA toolkit 12 or 13; "
+          "BETZ_NVRTC may name it");
     std::unique_ptr<Nvrtc> nvrtc(new Nvrtc(std::move(library).value()));
     BETZ_RETURN_IF_ERROR(nvrtc->findFunctions());
     return nvrtc;
@@ -64,7 +68,8 @@ std::string Nvrtc::log(Handle program) const {
 
 Result<std::vector<std::byte>> Nvrtc::compile(const std::string &name,
                                               const std::string &source,
-                                              const std::string &isa) const {
+                                              const std::string &isa,
+                                              std::string &said) const {
   std::vector<const char *> names, texts;
   for (const auto &[header, text] : kernelHeaders()) {
     names.push_back(header.data());
@@ -82,9 +87,11 @@ Result<std::vector<std::byte>> Nvrtc::compile(const std::string &name,
   const char *const options[] = {architecture.c_str(), "--std=c++17",
                                  "--extra-device-vectorization",
                                  "-default-device"};
-  if (int code = compileProgram(raw, std::size(options), options); code != 0)
-    return internalError(fmt::format("NVRTC refuses kernel {} for {}: {}\n{}",
-                                     name, isa, errorText(code), log(raw)));
+  const int result = compileProgram(raw, std::size(options), options);
+  said = log(raw);
+  if (result != 0)
+    return internalError(fmt::format("NVRTC refuses kernel {} for {}: {}", name,
+                                     isa, errorText(result)));
   const bool ptx = isa.starts_with("compute_");
   size_t size = 0;
   BETZ_RETURN_IF_ERROR(check(ptx ? ptxSize(raw, &size) : cubinSize(raw, &size),

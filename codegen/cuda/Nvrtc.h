@@ -20,10 +20,11 @@ public:
   std::string version() const;
 
   /// Compiles `source` with the kernel headers for `isa`: "sm_90a" gives a
-  /// cubin, "compute_80" PTX that ends in NUL. The error holds the log.
+  /// cubin, "compute_80" PTX that ends in NUL. `said` becomes its log.
   Result<std::vector<std::byte>> compile(const std::string &name,
                                          const std::string &source,
-                                         const std::string &isa) const;
+                                         const std::string &isa,
+                                         std::string &said) const;
 
 private:
   using Handle = void *;

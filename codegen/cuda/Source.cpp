@@ -34,6 +34,14 @@ std::string dimText(const Dim &dim) {
                                       dim.factor, dim.plus);
 }
 
+/// Columns of a sum of squares between matmuls; the kernels' lanes fix it.
+constexpr int64_t kSquareGroup = 32;
+
+/// A block for each multiprocessor, which keeps two tiles under way.
+bool isPersistent(const TileConfig &tile) {
+  return tile.rows == 128 && tile.columns == 128;
+}
+
 std::string floatText(double value) {
   return fmt::format("{:.9g}f", value).find_first_of(".e") == std::string::npos
              ? fmt::format("{:.9g}.0f", value)
@@ -52,9 +60,9 @@ public:
     if (spec.prologue)
       return invalidArgument("a norm in front of a matmul: on CUDA it is a "
                              "kernel of its own; compile from the model phase");
-    if (spec.rowScale && spec.rowScale->form != NormForm::Rms)
-      return invalidArgument("a matmul that measures a LayerNorm's factor: on "
-                             "CUDA it is a kernel of its own; compile from the "
+    if (spec.rowScale && spec.rowScale->squares < 0)
+      return invalidArgument("a matmul that measures its rows' factor: on CUDA "
+                             "it comes from sums of squares; compile from the "
                              "model phase");
     for (const OperandSpec &operand : spec.operands)
       if (typeName(operand.dtype).empty())
@@ -97,6 +105,13 @@ private:
     members += fmt::format("  const {} *{};\n", type(number), what);
     setup += fmt::format("  spec.{} = {};\n", what, pointer(number));
   }
+  /// The same for what the kernel writes.
+  void resultField(std::string_view what, int32_t number) {
+    members += fmt::format("  {} *{};\n", type(number), what);
+    setup += fmt::format("  spec.{} = static_cast<{} *>(operands.pointers[{}]) "
+                         "+ {};\n",
+                         what, type(number), number, operand(number).offset);
+  }
   void rowsFunction(std::string_view what, const Dim &dim) {
     members += fmt::format("  static __device__ __forceinline__ int64 "
                            "{}(const int64 *extents) {{\n"
@@ -119,6 +134,7 @@ private:
     rowsFunction("rows", spec.result().rows);
     constant("rowsPerBlock", spec.tile.rows);
     threads = blockThreads;
+    bounds = ", 4"; // ptxas aims at more, and spills for it
   }
 
   //===--------------------------------------------------------------------===//
@@ -132,10 +148,9 @@ private:
     rowsFunction("rows", spec.result().rows);
     constant("depth", core.depth);
     constant("columns", core.columns);
-    flag("scalesRows", spec.rowScale.has_value());
-    real("eps", spec.rowScale ? spec.rowScale->eps : 1);
     field("x", core.x);
     field("weight", core.weight);
+    BETZ_RETURN_IF_ERROR(writeSquares());
     if (path == Path::MatmulSimt) {
       header = "matmul_simt.cuh";
       loader("loadX", "x", core.x);
@@ -148,46 +163,88 @@ private:
     return Status::ok();
   }
 
+  /// Sums of squares that a matmul reads or leaves.
+  Status writeSquares() {
+    auto fits = [&](int32_t number, int64_t columns) {
+      const OperandSpec &sums = operand(number);
+      return sums.dtype == DType::F32 && sums.isContiguous() &&
+             sums.columns * kSquareGroup == columns;
+    };
+    const int32_t read = spec.rowScale ? spec.rowScale->squares : -1;
+    flag("readsSquares", read >= 0);
+    flag("writesSquares", spec.squareGroup > 0);
+    if (read >= 0) {
+      if (!fits(read, std::get<MatmulCore>(spec.core).depth))
+        return invalidArgument("sums of squares that are not of 32 columns");
+      constant("squareGroups", operand(read).columns);
+      real("eps", spec.rowScale->eps);
+      field("squares", read);
+    }
+    if (spec.squareGroup > 0) {
+      if (!fits(spec.squaresIndex(), spec.result().columns))
+        return invalidArgument("sums of squares that are not of 32 columns");
+      resultField("ownSquares", spec.squaresIndex());
+    }
+    return Status::ok();
+  }
+
   void writeMatmulTile(const MatmulCore &core) {
     const TileConfig &tile = spec.tile;
-    threads = 2 * tile.rows;
     constant("xStride", operand(core.x).rowStride);
     constant("tileRows", tile.rows);
     constant("tileColumns", tile.columns);
     constant("tileDepth", tile.depth);
     constant("stages", tile.stages);
-    constant("threads", threads);
-    const int64_t ring = (tile.rows + tile.columns) * 128 * tile.stages;
-    const int64_t results = tile.rows * (tile.columns + 8) * 4 + threads * 4;
-    useShared(std::max(ring, results));
+    useShared((tile.rows + tile.columns) * 128 * tile.stages);
     if (path == Path::MatmulTma) {
       writeMatmulTma(core);
       return;
     }
     header = "matmul_mma.cuh";
+    threads = 2 * tile.rows;
+    constant("threads", threads);
     constant("warpRows", 2);
     constant("warpColumns", threads / 64);
     body = "  MatmulMma<Spec>(spec, extents, shared).run(epilogue);\n";
   }
 
-  /// A warp beside the others copies through tensor maps.
   void writeMatmulTma(const MatmulCore &core) {
     const TileConfig &tile = spec.tile;
-    header = "matmul_tma.cuh";
-    threads += 32;
+    const bool persistent = isPersistent(tile);
     sharedBytes += tile.stages * 16; // barriers
-    if (tile.columns == 128)
-      blocksPerSm = 2;
-    auto map = [&](int32_t number, int64_t boxRows) {
+    flag("weightIsConstant", operand(core.weight).constant);
+    waitsItself = true;
+    auto map = [&](int32_t number, int64_t boxRows, bool interleaved) {
       const OperandSpec &matrix = operand(number);
-      return fmt::format("{{{}, {}, {}, {}, {}}}", number, matrix.offset * 2,
-                         core.depth, matrix.rowStride * 2, boxRows);
+      return fmt::format("{{{}, {}, {}, {}, {}, {}}}", number,
+                         matrix.offset * 2, core.depth, matrix.rowStride * 2,
+                         boxRows, int(interleaved));
     };
     globals += fmt::format(
-        "extern \"C\" __constant__ MapDescription {}_maps[2] = {{{}, {}}};\n\n",
-        name, map(core.x, tile.rows), map(core.weight, tile.columns));
+        "extern \"C\" __constant__ MapDescription {}_maps[2] = {{\n    {},\n"
+        "    {}}};\n\n",
+        name, map(core.x, tile.rows, false),
+        map(core.weight, persistent ? tile.columns / 2 : tile.columns, true));
+    flags |= kCudaTensorMaps;
     mapParameters = ",\n    const __grid_constant__ TensorMap xMap,\n"
                     "    const __grid_constant__ TensorMap weightMap";
+    if (persistent) {
+      header = "matmul_persistent.cuh";
+      threads = 384;
+      bounds = ", 1";
+      persistentBlocks = 1;
+      flags |= kCudaPairedBlocks;
+      attributes = "__cluster_dims__(2, 1, 1) ";
+      body = "  MatmulPersistent<Spec>(spec, extents, shared)\n"
+             "      .run(epilogue, xMap, weightMap);\n";
+      return;
+    }
+    header = "matmul_tma.cuh";
+    const int64_t warpgroups = tile.rows / 64;
+    constant("warpgroups", warpgroups);
+    threads = warpgroups * 128 + 32; // a warp copies
+    if (tile.columns == 128)
+      bounds = ", 2";
     body = "  MatmulTma<Spec>(spec, extents, shared)\n"
            "      .run(epilogue, xMap, weightMap);\n";
   }
@@ -237,8 +294,7 @@ private:
          core.blockMap >= 0 && core.sparsity >= SparsityRule::BlockMap);
     constant("queryTile", spec.tile.rows);
     threads = 2 * spec.tile.rows;
-    if (spec.tile.rows == 128 && core.headSize <= 64)
-      blocksPerSm = 2;
+    bounds = spec.tile.rows == 64 || core.headSize <= 64 ? ", 2" : ", 1";
     useShared((spec.tile.rows + 4 * 64) * (core.headSize * 2 + 16));
     body = "  AttentionMma<Spec>(spec, shared).run(epilogue, extents);\n";
   }
@@ -255,6 +311,7 @@ private:
                              "* {} + column]);\n  }}\n",
                              what, from, operand(number).rowStride);
     threads = 128;
+    bounds = ", 8"; // as in beginRows
     body = "  attentionSimt(spec, epilogue, extents);\n";
   }
 
@@ -330,16 +387,12 @@ private:
     beginRows(256);
     writeNorm(scale.form, scale.eps);
     constant("depth", depth);
-    members += fmt::format("  {} *result;\n"
-                           "  __device__ __forceinline__ void store(int64 row, "
+    resultField("result", spec.resultIndex());
+    members += fmt::format("  __device__ __forceinline__ void store(int64 row, "
                            "float value) const {{\n"
                            "    result[row * {}] = fromFloat<{}>(value);\n"
                            "  }}\n",
-                           type(spec.resultIndex()), spec.result().rowStride,
-                           type(spec.resultIndex()));
-    setup += fmt::format(
-        "  spec.result = static_cast<{} *>(operands.pointers[{}]) + {};\n",
-        type(spec.resultIndex()), spec.resultIndex(), spec.result().offset);
+                           spec.result().rowStride, type(spec.resultIndex()));
     usesEpilogue = false;
     body = "  scaleOfRows(spec, extents);\n";
   }
@@ -432,89 +485,115 @@ private:
                                 : fmt::format("row % {}", other.rows.plus);
   }
 
-  std::string stepText(const EpilogueStep &step) const {
-    auto each = [](std::string_view what) {
-      return fmt::format("#pragma unroll\n    for (int i = 0; i < V; ++i)\n"
-                         "      values[i] = {};\n",
-                         what);
-    };
+  /// A step in three places: a member of Reads, how it is read, what is done.
+  struct StepText {
+    std::string member, read, apply;
+  };
+
+  static std::string each(std::string_view what) {
+    return fmt::format("#pragma unroll\n    for (int i = 0; i < V; ++i)\n"
+                       "      values[i] = {};\n",
+                       what);
+  }
+
+  StepText stepText(size_t number) const {
+    const EpilogueStep &step = spec.epilogue[number];
+    const bool isShort = spec.result().dtype == DType::BF16;
+    const std::string read = fmt::format("step{}", number);
     switch (step.kind) {
     case EpilogueStep::Kind::Gelu:
-      return each(spec.result().dtype == DType::BF16 ? "geluShort(values[i])"
-                                                     : "gelu(values[i])");
+      return {"", "",
+              each(isShort ? "geluShort(values[i])" : "gelu(values[i])")};
     case EpilogueStep::Kind::Silu:
-      return each("silu(values[i])");
+      return {"", "", each("silu(values[i])")};
     case EpilogueStep::Kind::ScaleRows: {
       if (step.operand < 0)
-        return each("values[i] * ownScale");
-      const OperandSpec &scale = operand(step.operand);
-      return fmt::format("    {{\n    const float scale = toFloat(({})[row * "
-                         "{}]);\n{}    }}\n",
-                         pointer(step.operand), scale.rowStride,
-                         each("values[i] * scale"));
+        return {"", "", each("values[i] * ownScale")};
+      return {fmt::format("    float {};\n", read),
+              fmt::format(
+                  "    reads.{} = valid > 0 ? toFloat(({})[row * {}]) : "
+                  "0.0f;\n",
+                  read, pointer(step.operand), operand(step.operand).rowStride),
+              each(fmt::format("values[i] * reads.{}", read))};
     }
     case EpilogueStep::Kind::Add:
     case EpilogueStep::Kind::Mul: {
       const OperandSpec &other = operand(step.operand);
-      return fmt::format(
-          "    {{\n    float other[V];\n"
-          "    loadColumns<V, {}>(other, {} + ({}) * {} + column, valid);\n"
-          "{}    }}\n",
-          boolText(isAligned(other)), pointer(step.operand), operandRow(other),
-          other.rowStride,
-          each(step.kind == EpilogueStep::Kind::Add ? "values[i] + other[i]"
-                                                    : "values[i] * other[i]"));
+      const char sign = step.kind == EpilogueStep::Kind::Add ? '+' : '*';
+      return {fmt::format("    Fetched<{}, V, {}> {};\n", type(step.operand),
+                          boolText(isAligned(other)), read),
+              fmt::format("    reads.{}.fetch({} + ({}) * {} + column, "
+                          "valid);\n",
+                          read, pointer(step.operand), operandRow(other),
+                          other.rowStride),
+              fmt::format("    reads.{}.expand(other);\n{}", read,
+                          each(fmt::format("values[i] {} other[i]", sign)))};
     }
     }
-    return "";
+    return {};
   }
 
   std::string epilogueText() const {
-    std::string steps;
-    for (const EpilogueStep &step : spec.epilogue)
-      steps += stepText(step);
+    StepText all;
+    for (size_t i = 0; i < spec.epilogue.size(); ++i) {
+      StepText step = stepText(i);
+      all.member += step.member;
+      all.read += step.read;
+      all.apply += step.apply;
+    }
     const OperandSpec &result = spec.result();
     return fmt::format(
         "struct Epilogue {{\n"
         "  const Operands<{}> &operands;\n"
+        "  template <int V> struct Reads {{\n{}  }};\n"
+        "  template <int V> __device__ __forceinline__ Reads<V>\n"
+        "  read(int64 row, int column, int valid) const {{\n"
+        "    Reads<V> reads;\n{}    return reads;\n  }}\n"
         "  template <int V> __device__ __forceinline__ void\n"
-        "  finish(float (&values)[V], int64 row, int column, int valid,\n"
-        "         float ownScale = 1.0f) const {{\n{}"
+        "  finish(float (&values)[V], const Reads<V> &reads, int64 row,\n"
+        "         int column, int valid, float ownScale) const {{\n"
+        "    float other[V];\n{}"
         "    storeColumns<V, {}>(values, static_cast<{} "
         "*>(operands.pointers[{}]) + {} + row * {} + column, valid);\n"
+        "  }}\n"
+        "  template <int V> __device__ __forceinline__ void\n"
+        "  finish(float (&values)[V], int64 row, int column, int valid,\n"
+        "         float ownScale = 1.0f) const {{\n"
+        "    finish(values, read<V>(row, column, valid), row, column, valid,\n"
+        "           ownScale);\n"
         "  }}\n}};\n",
-        spec.operands.size(), steps, boolText(isAligned(result)),
-        typeName(result.dtype), spec.resultIndex(), result.offset,
-        result.rowStride);
+        spec.operands.size(), all.member, all.read, all.apply,
+        boolText(isAligned(result)), typeName(result.dtype), spec.resultIndex(),
+        result.offset, result.rowStride);
   }
 
   std::string assemble() const {
     return fmt::format(
         "#include \"{}\"\n\nusing namespace betz;\n\n{}"
         "struct Spec {{\n{}}};\n\n{}"
-        "extern \"C\" __constant__ Launch {}_launch = {{{}, {}, 0, {}}};\n\n"
-        "extern \"C\" __global__ void __launch_bounds__({}{})\n"
+        "extern \"C\" __constant__ Launch {}_launch = {{{}, {}, {}, {}}};\n\n"
+        "extern \"C\" __global__ void {}__launch_bounds__({}{})\n"
         "{}(const __grid_constant__ Operands<{}> operands,\n"
-        "    const int64 *extents{}) {{\n"
-        "  followPrevious();\n"
+        "    const int64 *extents{}) {{\n{}"
         "  Spec spec;\n{}{}{}}}\n",
         header, globals, members,
         usesEpilogue ? epilogueText() + "\n" : std::string(), name, threads,
-        sharedBytes, flags, threads,
-        blocksPerSm ? fmt::format(", {}", blocksPerSm) : std::string(), name,
-        spec.operands.size(), mapParameters, setup,
+        sharedBytes, persistentBlocks, flags, attributes, threads, bounds, name,
+        spec.operands.size(), mapParameters,
+        waitsItself ? "" : "  followPrevious();\n", setup,
         usesEpilogue ? "  const Epilogue epilogue{operands};\n" : "", body);
   }
 
   const std::string &name;
   const KernelSpec &spec;
   const Path path;
-  const uint32_t flags;
+  uint32_t flags;
   std::string header, globals, members, setup, body;
-  std::string mapParameters;
+  std::string mapParameters, attributes, bounds;
   int64_t threads = 0, sharedBytes = 0;
-  uint32_t blocksPerSm = 0;
+  uint32_t persistentBlocks = 0;
   bool usesEpilogue = true;
+  bool waitsItself = false;
 };
 
 bool isHopper(const Architecture &architecture) {
@@ -535,7 +614,7 @@ Path choosePath(const KernelSpec &spec, const Architecture &architecture) {
   };
   if (const auto *core = std::get_if<MatmulCore>(&spec.core))
     return !fits(core->x) || !fits(core->weight) ? Path::MatmulSimt
-           : hopper                              ? Path::MatmulTma
+           : hopper && core->columns % 32 == 0   ? Path::MatmulTma
                                                  : Path::MatmulMma;
   if (const auto *core = std::get_if<AttentionCore>(&spec.core)) {
     const bool sizes =

@@ -5,13 +5,17 @@ namespace betz::cuda {
 
 namespace {
 
-std::vector<TileConfig>
-matmulTiles(std::initializer_list<int64_t> stageCounts) {
+/// Matmul tiles of one size.
+struct TileSize {
+  int64_t rows, columns;
+  std::vector<int64_t> stageCounts;
+};
+
+std::vector<TileConfig> matmulTiles(const std::vector<TileSize> &sizes) {
   std::vector<TileConfig> tiles;
-  for (auto [rows, columns] :
-       {std::pair<int64_t, int64_t>{64, 64}, {64, 128}, {128, 64}, {128, 128}})
-    for (int64_t stages : stageCounts)
-      tiles.push_back({rows, columns, 64, stages});
+  for (const TileSize &size : sizes)
+    for (int64_t stages : size.stageCounts)
+      tiles.push_back({size.rows, size.columns, 64, stages});
   return tiles;
 }
 
@@ -30,9 +34,11 @@ std::vector<TileConfig> tileCandidates(const KernelSpec &spec,
   case Path::MatmulSimt:
     return {{64, 64, 0, 0}};
   case Path::MatmulMma:
-    return matmulTiles({3, 4});
+    return matmulTiles(
+        {{64, 64, {3, 4}}, {64, 128, {3, 4}}, {128, 128, {3, 4}}});
   case Path::MatmulTma:
-    return matmulTiles({3, 4, 6, 8});
+    return matmulTiles(
+        {{64, 64, {3, 4, 6, 8}}, {64, 128, {3, 4}}, {128, 128, {4, 5, 6}}});
   case Path::AttentionMma:
     return std::get<AttentionCore>(spec.core).queries > 64 ? rowTiles({64, 128})
                                                            : rowTiles({64});

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <numeric>
 
 namespace betz::reference {
 
@@ -141,6 +142,31 @@ Tensor evaluateNormScale(ir::NormScaleOp op, const Operands &operands) {
                                          op.getKind(),
                                          op.getEps().convertToDouble())
                                   .deviation);
+  return result;
+}
+
+Tensor evaluateSquareSums(ir::SquareSumsOp op, const Operands &operands) {
+  const Tensor &x = operands[op.getX()];
+  const size_t group = size_t(op.getGroup());
+  Tensor result{x.shape, {}, {}};
+  result.shape.back() /= int64_t(group);
+  result.real.resize(x.real.size() / group);
+  for (size_t i = 0; i < x.real.size(); ++i)
+    result.real[i / group] += x.real[i] * x.real[i];
+  return result;
+}
+
+Tensor evaluateScaleFromSquares(ir::ScaleFromSquaresOp op,
+                                const Operands &operands) {
+  const Tensor &squares = operands[op.getSquares()];
+  Tensor result{squares.shape, {}, {}};
+  result.shape.back() = 1;
+  for (int64_t r = 0; r < squares.rows(); ++r) {
+    const double *row = &squares.real[size_t(r * squares.columns())];
+    const double sum = std::accumulate(row, row + squares.columns(), 0.0);
+    result.real.push_back(1 / std::sqrt(sum / double(op.getColumns()) +
+                                        op.getEps().convertToDouble()));
+  }
   return result;
 }
 
@@ -285,6 +311,12 @@ Result<Tensor> evaluateOp(mlir::Operation *op, const Operands &operands) {
       .Case([&](ir::NormOp o) -> R { return evaluateNorm(o, operands); })
       .Case([&](ir::NormScaleOp o) -> R {
         return evaluateNormScale(o, operands);
+      })
+      .Case([&](ir::SquareSumsOp o) -> R {
+        return evaluateSquareSums(o, operands);
+      })
+      .Case([&](ir::ScaleFromSquaresOp o) -> R {
+        return evaluateScaleFromSquares(o, operands);
       })
       .Case([&](ir::ScaleRowsOp o) -> R {
         return evaluateScaleRows(o, operands);

@@ -1,6 +1,7 @@
 //===- Options.h - Every environment variable that Betz reads -------------===//
 #pragma once
 
+#include <optional>
 #include <string>
 
 namespace betz {
@@ -13,6 +14,11 @@ struct Environment {
   std::string cpuIsa;
   /// BETZ_LINKER: the program that links CPU code (default ld.lld, else ld).
   std::string linker;
+  /// BETZ_NVRTC: the library that compiles CUDA kernels (default libnvrtc.so
+  /// of CUDA 13 or 12).
+  std::string nvrtc;
+  /// BETZ_CACHE: the folder of compiled CUDA kernels; set but empty for none.
+  std::optional<std::string> cache;
   /// BETZ_DEBUG=1..5: what a compile shows on stderr, each level with those
   /// before it: 1 the time of passes and stages, 2 the tile and plan of each
   /// kernel, 3 kernels' sources, 4 IR as each phase begins, 5 assembly.

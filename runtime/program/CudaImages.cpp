@@ -10,7 +10,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little);
 
 constexpr char kMagic[8] = {'B', 'E', 'T', 'Z', 'C', 'U', 'D', 'A'};
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr size_t kImageAlignment = 16;
 
 struct Header {

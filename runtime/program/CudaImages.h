@@ -3,7 +3,7 @@
 // A CUDA executable is a list of images, each a cubin (ELF) or PTX text that
 // ends in NUL:
 //
-//   char magic[8] = "BETZCUDA"; u32 version = 1; u32 count;
+//   char magic[8] = "BETZCUDA"; u32 version = 2; u32 count;
 //   count times { u64 offset; u64 size; }
 //   the images, at offsets from the start that are multiples of 16
 //

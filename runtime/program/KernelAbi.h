@@ -39,7 +39,8 @@ struct CudaLaunchGeometry {
   /// persistent: as many blocks as fill every multiprocessor with this many,
   /// and no more than there are tasks; each block loops over its share.
   uint32_t blocksPerSm = 0;
-  /// kCudaDependentLaunch or 0; the other bits are 0.
+  /// Any of kCudaDependentLaunch, kCudaTensorMaps and kCudaPairedBlocks; the
+  /// other bits are 0.
   uint32_t flags = 0;
 };
 static_assert(sizeof(CudaLaunchGeometry) == 16);
@@ -48,6 +49,11 @@ static_assert(sizeof(CudaLaunchGeometry) == 16);
 /// serialization), so it waits by griddepcontrol.wait before it touches what
 /// others write. Without effect below compute capability 9.0.
 inline constexpr uint32_t kCudaDependentLaunch = 1;
+/// The kernel was compiled for clusters of two blocks, so its grid is even.
+inline constexpr uint32_t kCudaPairedBlocks = 4;
+
+/// NAME_maps lies beside the kernel; see CudaTensorMap.
+inline constexpr uint32_t kCudaTensorMaps = 2;
 
 /// NAME_launch.
 inline constexpr char kCudaLaunchSuffix[] = "_launch";
@@ -55,16 +61,23 @@ inline constexpr char kCudaLaunchSuffix[] = "_launch";
 /// A tensor map (CUtensorMap) through which a kernel reads rows of an operand:
 /// boxes of 64 two-byte columns times `boxRows` rows under the 128-byte
 /// swizzle, zero outside `columns`. The rows are as many as the buffer holds.
-/// A kernel that has the constant array NAME_maps of these takes the tensor
-/// maps as parameters after the extents.
+///
+/// With `interleaved` the operand is rows in groups of 32, and a map has five
+/// dimensions: columns; 2 neighbouring rows; 4 rows, 8 apart; 4 rows, 2 apart;
+/// groups. A box of boxRows rows, a multiple of 32, then holds row 8 b + 2 c +
+/// a of a group at place 8 c + 2 b + a.
+///
+/// A kernel with the flag kCudaTensorMaps has a constant array NAME_maps of
+/// these and takes the tensor maps as parameters after the extents.
 struct CudaTensorMap {
   uint32_t operand = 0;
   uint32_t offsetBytes = 0; // of the first row, a multiple of 16
   uint32_t columns = 0;
-  uint32_t rowBytes = 0; // from row to row, a multiple of 16
-  uint32_t boxRows = 0;  // at most 256
+  uint32_t rowBytes = 0;    // from row to row, a multiple of 16
+  uint32_t boxRows = 0;     // at most 256
+  uint32_t interleaved = 0; // 0 or 1
 };
-static_assert(sizeof(CudaTensorMap) == 20);
+static_assert(sizeof(CudaTensorMap) == 24);
 
 /// NAME_maps.
 inline constexpr char kCudaMapsSuffix[] = "_maps";

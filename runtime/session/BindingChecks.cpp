@@ -246,6 +246,9 @@ Status checkOutputs(const Program &program,
       return invalidArgument(fmt::format("output {} of {}", binding.output,
                                          program.outputs.size()));
     const TensorSpec &tensor = program.outputs[binding.output];
+    if (std::ranges::count(outputs, binding.output, &OutputBinding::output) > 1)
+      return invalidArgument(
+          fmt::format("output {} is bound twice", tensor.name));
     auto matches = [&](int64_t extent, const Dim &dim) {
       return extent == dim.evaluate(extents);
     };

@@ -22,8 +22,8 @@ std::string shapeText(const TensorSpec &tensor, const Program &program);
 Status checkInputs(const Program &program, std::span<const InputBinding> inputs,
                    std::span<int64_t> extents);
 
-/// Checks that each output exists and is bound with its element type and, for
-/// a step of `extents`, its shape. Allocates only to report an error.
+/// Checks that each output exists and is bound once, with its element type and,
+/// for a step of `extents`, its shape. Allocates only to report an error.
 Status checkOutputs(const Program &program,
                     std::span<const OutputBinding> outputs,
                     std::span<const int64_t> extents);

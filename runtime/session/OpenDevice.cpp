@@ -42,4 +42,9 @@ Result<std::shared_ptr<Device>> openDevice(std::string_view name,
       fmt::format("no device \"{}\"; use cpu, cuda, cuda:N or null", name));
 }
 
+DeviceState readDeviceState(std::string_view name) {
+  const std::optional<int> ordinal = cudaOrdinal(name);
+  return ordinal ? readCudaState(*ordinal) : DeviceState();
+}
+
 } // namespace betz

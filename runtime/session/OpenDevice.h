@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/hal/Device.h"
+#include "runtime/hal/DeviceState.h"
 
 #include <optional>
 
@@ -19,5 +20,8 @@ std::optional<int> cudaOrdinal(std::string_view name);
 /// that lists these; a GPU that cannot be opened is Unavailable and says why.
 Result<std::shared_ptr<Device>> openDevice(std::string_view name,
                                            const DeviceOptions &options);
+
+/// Of the device of this name, now; empty for all but a GPU.
+DeviceState readDeviceState(std::string_view name);
 
 } // namespace betz

@@ -1,11 +1,12 @@
 //===- Session.h - A program on a device ----------------------------------===//
 #pragma once
 
-#include "runtime/hal/Device.h"
-#include "runtime/program/Program.h"
-#include "runtime/session/Bindings.h"
+#include "runtime/session/StepSlot.h"
 
 namespace betz {
+
+/// A step that was submitted and is to be waited for, once.
+enum class StepTicket : uint64_t {};
 
 /// A program loaded on a device, with all memory that its steps need and one
 /// recorded command graph for each shape bucket. For one thread at a time;
@@ -13,10 +14,12 @@ namespace betz {
 class Session {
 public:
   /// Picks the first target and its best executable that `device` runs; having
-  /// none is an error. Everything that a step needs is allocated here.
+  /// none is an error. Code that the device's driver refuses is passed over
+  /// with a warning when other code is taken. Everything that steps need is
+  /// allocated here, for as many as may be in flight at once (at least 1).
   static Result<std::unique_ptr<Session>>
-  create(std::shared_ptr<const Program> program,
-         std::shared_ptr<Device> device);
+  create(std::shared_ptr<const Program> program, std::shared_ptr<Device> device,
+         size_t stepsInFlight = 1);
 
   /// Runs one step in the smallest bucket that holds it. The inputs' shapes
   /// give its extents. Outputs that are not bound are not copied. Wrong inputs
@@ -25,96 +28,60 @@ public:
   Status run(std::span<const InputBinding> inputs,
              std::span<const OutputBinding> outputs);
 
+  /// The first half of run(): all but the wait. Inputs are copied before it
+  /// returns; the outputs' data must stay until wait(), which fills them. A
+  /// step that fails here leaves those in flight as they are. Unavailable when
+  /// as many steps as the session has room for are in flight.
+  Result<StepTicket> submit(std::span<const InputBinding> inputs,
+                            std::span<const OutputBinding> outputs);
+  /// The second half: waits for this step alone, in any order among those in
+  /// flight. Its ticket is spent, also when it failed.
+  Status wait(StepTicket ticket);
+
   /// Whether some bucket holds a step of these extents.
   bool fits(std::span<const int64_t> extents) const {
-    return choosePlan(extents) != nullptr;
+    return loaded.choosePlan(extents) != nullptr;
   }
 
   /// For measurements, after a run(): the bucket that it used, and one launch
   /// of it alone, without the graph.
-  const LaunchPlan &lastPlan() const { return *plan; }
-  Status runLaunch(size_t launch);
+  const LaunchPlan &lastPlan() const { return last->lastPlan(); }
+  Status runLaunch(size_t launch) { return last->runLaunch(launch); }
   /// The same without the wait, or recorded; the stream that it goes to; where
   /// one of its operands lies; and the bucket's graph.
-  Status enqueueLaunch(size_t launch);
-  Stream &commands() { return *stream; }
-  BufferSlice operandOf(size_t launch, size_t operand) const;
-  CommandGraph &lastGraph() { return graphOf(*plan); }
+  Status enqueueLaunch(size_t launch) { return last->enqueueLaunch(launch); }
+  Stream &commands() { return last->commands(); }
+  BufferSlice operandOf(size_t launch, size_t operand) const {
+    return last->operandOf(launch, operand);
+  }
+  CommandGraph &lastGraph() { return last->lastGraph(); }
   /// What the last run()'s launch computed: its extents and its tasks.
-  std::span<const int64_t> lastExtents() const { return extents; }
+  std::span<const int64_t> lastExtents() const { return last->lastExtents(); }
 
-  const Program &program() const { return *source; }
-  const TargetVariant &target() const { return *variant; }
+  size_t stepsInFlight() const { return slots.size(); }
+  const Program &program() const { return *loaded.program; }
+  const TargetVariant &target() const { return *loaded.variant; }
   /// The instruction-set level of the code that was picked.
-  const std::string &isa() const { return executableEntry->isa; }
-  Device &device() const { return *processor; }
+  const std::string &isa() const { return loaded.code->isa; }
+  Device &device() const { return *loaded.device; }
 
 private:
-  /// Where a bucket's extents (at 0), inputs and outputs lie in the memory that
-  /// host and device exchange: close together, so that few copies move them.
-  struct StepLayout {
-    std::vector<int64_t> inputs;
-    std::vector<int64_t> outputs;
-    int64_t bytes = 0;
-  };
-  /// Bytes of that memory.
-  struct Range {
-    int64_t begin = 0;
-    int64_t end = 0;
+  struct Slot {
+    std::unique_ptr<StepSlot> step;
+    StepTicket ticket{}; // of the step in flight
   };
 
   Session(std::shared_ptr<const Program> program,
-          std::shared_ptr<Device> device)
-      : source(std::move(program)), processor(std::move(device)) {}
-
+          std::shared_ptr<Device> device);
   Status chooseCode();
-  Status allocateMemory();
-  Status captureGraphs();
+  Status load(const TargetVariant &target, const ExecutableEntry &entry);
   StepLayout makeLayout(const LaunchPlan &bucket) const;
-  const StepLayout &layoutOf(const LaunchPlan &bucket) const {
-    return layouts[size_t(&bucket - variant->plans.data())];
-  }
-  CommandGraph &graphOf(const LaunchPlan &bucket) {
-    return *graphs[size_t(&bucket - variant->plans.data())];
-  }
-  BufferSlice resolve(const BufferRef &ref, const StepLayout &layout) const;
-  Status launch(const Launch &launch, const LaunchPlan &plan);
 
-  const LaunchPlan *choosePlan(std::span<const int64_t> extents) const;
-  Status capacityError() const;
-  std::byte *hostMemory() const {
-    return staging ? staging->hostPointer() : exchange->hostPointer();
-  }
-  Status upload(const Range &range);
-  Status download(const Range &range);
-  /// Makes `pending` reach to the end of `next`, which lies behind it; or, if
-  /// that would copy too much in between, copies it and makes it `next`.
-  Status join(Range &pending, const Range &next,
-              Status (Session::*copy)(const Range &));
-  Status stageInputs(std::span<const InputBinding> inputs);
-  Status collectOutputs(std::span<const OutputBinding> outputs);
-
-  std::shared_ptr<const Program> source;
-  std::shared_ptr<Device> processor;
-  const TargetVariant *variant = nullptr;
-  const ExecutableEntry *executableEntry = nullptr;
-
-  std::unique_ptr<Stream> stream;
-  std::unique_ptr<Executable> executable;
-  std::unique_ptr<Buffer> derived;
-  std::unique_ptr<Buffer> arena;
-  std::unique_ptr<Buffer> exchange;
-  /// The host's side of `exchange`; null where the host reaches it.
-  std::unique_ptr<Buffer> staging;
-  /// One for each of variant->plans.
-  std::vector<StepLayout> layouts;
-  std::vector<std::unique_ptr<CommandGraph>> graphs;
-
-  // The step that is running, or ran last.
-  const LaunchPlan *plan = nullptr;
-  std::vector<int64_t> extents;
-  /// One for each kernel; the graphs' launches read them.
-  std::vector<int64_t> taskCounts;
+  LoadedProgram loaded;
+  std::vector<Slot> slots;
+  uint64_t submitted = 0;
+  /// The slot of the step submitted last.
+  StepSlot *last = nullptr;
 };
 
 } // namespace betz

@@ -80,16 +80,26 @@ protected:
     return bytes;
   }
 
-  /// Runs the kernel; the result starts as NaN.
-  Operand run(KernelSpec spec, const std::vector<Operand> &inputs,
+  /// The result of runAll.
+  Operand run(const KernelSpec &spec, const std::vector<Operand> &inputs,
               const std::vector<int64_t> &capacity) {
+    return runAll(spec, inputs, capacity)[0];
+  }
+
+  /// Runs the kernel; what it writes, the result first, starts as NaN.
+  std::vector<Operand> runAll(KernelSpec spec,
+                              const std::vector<Operand> &inputs,
+                              const std::vector<int64_t> &capacity) {
     chooseTile(spec, *architecture, capacity);
     auto built = buildExecutables({{"kernel_under_test", spec}}, *architecture,
                                   ignoreCompile());
-    Operand result{spec.result(), spec.result().rows.evaluate(extents), {}, {}};
+    std::vector<Operand> results;
+    for (size_t i = inputs.size(); i < spec.operands.size(); ++i)
+      results.push_back(
+          {spec.operands[i], spec.operands[i].rows.evaluate(extents), {}, {}});
     if (!built.isOk()) {
       ADD_FAILURE() << built.status().message();
-      return result;
+      return results;
     }
     // The last entry of sm_80 is PTX, which runs on any later GPU.
     const auto &code = built.value().back().second;
@@ -102,8 +112,10 @@ protected:
     std::vector<std::vector<std::byte>> contents;
     for (const Operand &input : inputs)
       contents.push_back(bytesOf(input));
-    result.real.assign(size_t(result.rows * spec.result().columns), NAN);
-    contents.push_back(bytesOf(result));
+    for (Operand &result : results) {
+      result.real.assign(size_t(result.rows * result.spec.columns), NAN);
+      contents.push_back(bytesOf(result));
+    }
     for (const std::vector<std::byte> &content : contents) {
       buffers.push_back(
           device->allocate(content.size(), MemoryKind::Device).value());
@@ -125,13 +137,45 @@ protected:
                                       .maxTasks = tasks,
                                       .extents = {extentBuffer.get(), 0}});
     EXPECT_TRUE(launched.isOk()) << launched.message();
-    std::vector<std::byte> &out = contents.back();
-    EXPECT_TRUE(
-        stream->copyToHost(out.data(), slices.back(), out.size()).isOk());
+    for (size_t i = inputs.size(); i < contents.size(); ++i)
+      EXPECT_TRUE(
+          stream->copyToHost(contents[i].data(), slices[i], contents[i].size())
+              .isOk());
     Status done = stream->synchronize();
     EXPECT_TRUE(done.isOk()) << done.message();
-    readBack(result, out);
-    return result;
+    for (size_t i = 0; i < results.size(); ++i)
+      readBack(results[i], contents[inputs.size() + i]);
+    return results;
+  }
+
+  /// Inputs of matmulSpec: random, and what operand 4 says of x.
+  std::vector<Operand> matmulInputs(const KernelSpec &spec) {
+    std::vector<Operand> inputs;
+    for (size_t i = 0; i < 5; ++i)
+      inputs.push_back(random(spec.operands[i]));
+    Operand &given = inputs[4];
+    const int64_t depth = inputs[0].spec.columns;
+    const int64_t group = depth / given.spec.columns;
+    for (size_t i = 0; i < given.real.size(); ++i) {
+      double sum = 0;
+      for (int64_t c = 0; c < group; ++c)
+        sum += squareOf(inputs[0].real[i * size_t(group) + size_t(c)]);
+      given.real[i] = float(
+          spec.rowScale ? sum : 1 / std::sqrt(sum / double(depth) + 1e-5));
+    }
+    return inputs;
+  }
+  static double squareOf(double x) { return x * x; }
+
+  /// Each group of 32 columns of `result`, which bf16 rounded.
+  static void expectSquares(const Operand &squares, const Operand &result) {
+    ASSERT_EQ(squares.real.size() * 32, result.real.size());
+    for (size_t i = 0; i < squares.real.size(); ++i) {
+      double sum = 0;
+      for (size_t c = 0; c < 32; ++c)
+        sum += squareOf(result.real[i * 32 + c]);
+      ASSERT_NEAR(squares.real[i], sum, 8e-3 * sum) << i;
+    }
   }
 
   static void readBack(Operand &result, const std::vector<std::byte> &bytes) {
@@ -183,13 +227,14 @@ TEST_P(CudaKernel, MatmulWithEveryStep) {
   for (const Case &c :
        {Case{512, 1536, DType::BF16, 3, 3}, Case{512, 384, DType::BF16, 33, 64},
         Case{200, 24, DType::BF16, 1, 8}, Case{2048, 512, DType::BF16, 2, 64},
-        Case{33, 7, DType::BF16, 2, 2}, Case{96, 40, DType::F32, 2, 4}}) {
+        Case{200, 160, DType::BF16, 3, 64}, Case{72, 96, DType::BF16, 65, 65},
+        Case{33, 7, DType::BF16, 2, 2}, Case{96, 40, DType::F32, 2, 4},
+        Case{64, 96, DType::F32, 2, 4}}) {
     extents = {c.batch, 0};
     KernelSpec spec = matmulSpec(c.depth, c.columns, c.dtype);
-    std::vector<Operand> inputs;
-    for (size_t i = 0; i + 1 < spec.operands.size(); ++i)
-      inputs.push_back(random(spec.operands[i]));
-    Operand result = run(spec, inputs, {c.capacity, 0});
+    const std::vector<Operand> inputs = matmulInputs(spec);
+    const std::vector<Operand> results = runAll(spec, inputs, {c.capacity, 0});
+    const Operand &result = results[0];
     std::vector<double> expected;
     for (int64_t row = 0; row < result.rows; ++row) {
       double squares = 0;
@@ -211,6 +256,8 @@ TEST_P(CudaKernel, MatmulWithEveryStep) {
     }
     SCOPED_TRACE(testing::Message() << c.depth << "x" << c.columns);
     expectNear(result, expected);
+    if (spec.squareGroup > 0)
+      expectSquares(results[1], result);
   }
 }
 
@@ -218,23 +265,23 @@ TEST_P(CudaKernel, MatmulWithEveryStep) {
 TEST_P(CudaKernel, MatmulBitsDoNotDependOnTheBucket) {
   KernelSpec spec = matmulSpec(512, 512, DType::BF16);
   extents = {40, 0};
-  std::vector<Operand> inputs;
-  for (size_t i = 0; i + 1 < spec.operands.size(); ++i)
-    inputs.push_back(random(spec.operands[i]));
-  Operand large = run(spec, inputs, {64, 0});
+  const std::vector<Operand> inputs = matmulInputs(spec);
+  const std::vector<Operand> large = runAll(spec, inputs, {64, 0});
   for (int64_t window : {0, 17, 39}) {
     extents = {1, 0};
     std::vector<Operand> alone = inputs;
-    for (size_t i : {0, 3}) {
+    for (size_t i : {0, 3, 4}) {
       const int64_t size = 256 * alone[i].spec.columns;
       alone[i].real.assign(inputs[i].real.begin() + window * size,
                            inputs[i].real.begin() + (window + 1) * size);
       alone[i].rows = 256;
     }
-    Operand small = run(spec, alone, {1, 0});
-    EXPECT_EQ(0, std::memcmp(small.real.data(),
-                             &large.real[size_t(window * 256 * 512)],
-                             small.real.size() * 4));
+    const std::vector<Operand> small = runAll(spec, alone, {1, 0});
+    for (size_t i = 0; i < small.size(); ++i)
+      EXPECT_EQ(
+          0, std::memcmp(small[i].real.data(),
+                         &large[i].real[size_t(window) * small[i].real.size()],
+                         small[i].real.size() * 4));
     extents = {40, 0};
   }
 }

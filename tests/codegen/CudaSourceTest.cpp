@@ -1,3 +1,4 @@
+#include "codegen/cuda/CubinStack.h"
 #include "codegen/cuda/CudaCode.h"
 #include "codegen/cuda/Nvrtc.h"
 #include "codegen/cuda/Source.h"
@@ -55,6 +56,16 @@ std::map<std::string, KernelSpec> specsOfEveryPath() {
   return specs;
 }
 
+void expectNoStack(const std::string &isa,
+                   const std::map<std::string, KernelSpec> &specs,
+                   std::span<const std::span<const std::byte>> cubins) {
+  auto cubin = cubins.begin();
+  for (const auto &[name, spec] : specs) {
+    ASSERT_TRUE(isCubin(*cubin)) << name;
+    EXPECT_EQ(stackBytes(*cubin++), 0u) << name << " for " << isa;
+  }
+}
+
 TEST(CudaSource, EveryPathCompilesForEveryArchitecture) {
   if (Result<const Nvrtc *> nvrtc = Nvrtc::load(); !nvrtc.isOk())
     GTEST_SKIP() << nvrtc.status().message();
@@ -69,7 +80,9 @@ TEST(CudaSource, EveryPathCompilesForEveryArchitecture) {
     for (const auto &[isa, code] : built.value()) {
       auto images = unpackCudaImages(code);
       ASSERT_TRUE(images.isOk()) << images.status().message();
-      EXPECT_EQ(images.value().size(), specs.size());
+      ASSERT_EQ(images.value().size(), specs.size());
+      if (isa.starts_with("sm_"))
+        expectNoStack(isa, specs, images.value());
     }
   }
 }

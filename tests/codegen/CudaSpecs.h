@@ -26,18 +26,31 @@ inline KernelSpec emptySpec() {
   return spec;
 }
 
-/// x * w, row scale, bias, GELU, residual.
+/// x * w, a factor a row (operand 4: sums of squares where they divide the
+/// depth, else the factor itself), bias, GELU, residual; sums of squares where
+/// they divide the columns.
 inline KernelSpec matmulSpec(int64_t depth, int64_t columns, DType dtype) {
+  using Kind = EpilogueStep::Kind;
+  const bool summed = depth % 32 == 0;
   KernelSpec spec = emptySpec();
   spec.operands = {batchRows(256, depth, dtype),
-                   constant(columns, depth, dtype), constant(1, columns, dtype),
+                   constant(columns, depth, dtype),
+                   constant(1, columns, dtype),
                    batchRows(256, columns, dtype),
+                   batchRows(256, summed ? depth / 32 : 1, DType::F32),
                    batchRows(256, columns, dtype)};
+  spec.operands[1].constant = true;
   spec.core = MatmulCore{0, 1, depth, columns, 0};
-  spec.rowScale = RowScaleSpec{};
-  using Kind = EpilogueStep::Kind;
-  spec.epilogue = {
-      {Kind::ScaleRows, -1}, {Kind::Add, 2}, {Kind::Gelu, -1}, {Kind::Add, 3}};
+  if (summed)
+    spec.rowScale = RowScaleSpec{NormForm::Rms, 1e-5, 4};
+  spec.epilogue = {{Kind::ScaleRows, summed ? -1 : 4},
+                   {Kind::Add, 2},
+                   {Kind::Gelu, -1},
+                   {Kind::Add, 3}};
+  if (columns % 32 == 0) {
+    spec.squareGroup = 32;
+    spec.operands.push_back(batchRows(256, columns / 32, DType::F32));
+  }
   return spec;
 }
 

@@ -193,7 +193,7 @@ const Refused kRefused[] = {
       betz.yield %g, %h : !x, !x
     }
     return %y, %z : !x, !x)",
-     "kernel \"k\": a kernel with more than one result"},
+     "kernel \"k\": a kernel that does not yield its last value"},
     {"prologue_read_twice", "kernels",
      R"((%x: !x {betz.input = "x"}, %u: tensor<8xf32> {betz.input = "u"},
        %w: tensor<1x8x16xf32> {betz.input = "w"})

@@ -7,7 +7,11 @@ import json
 import pathlib
 import sys
 
-FORMS = {"mlir": "llvm.func @{}(", "ll": "define void @{}(", "s": "{}:"}
+# How each file of a kernel names it, and the parts of a compile for a level.
+CPU = ({"mlir": "llvm.func @{}(", "ll": "define void @{}(", "s": "{}:"},
+       ["codegen", "link"])
+CUDA = ({"cu": "\n{}(const __grid_constant__", "ptx": ".entry {}("},
+        ["codegen"])
 
 
 def main():
@@ -20,11 +24,12 @@ def main():
         f"{i:02}-{name}.mlir" for i, name in enumerate(changes, 1)], files
 
     (target,) = report["targets"]
+    forms, parts = CPU if target["target"] == "cpu" else CUDA
     levels = list(target["code_bytes"])
     stages = [entry["name"] for entry in report["stages"]]
     assert stages == ["load", "lower", "prepare"] + [
         f"{part} {level}" for level in levels
-        for part in ("codegen", "link")] + ["write"], stages
+        for part in parts] + ["write"], stages
     total = sum(entry["ms"] for entry in report["stages"]) / 1e3
     assert 0 < total <= report["compile_s"], (total, report["compile_s"])
 
@@ -35,7 +40,7 @@ def main():
         spec = json.loads((kernel / "spec.json").read_text())
         assert spec["operands"]
         for level in levels:
-            for form, start in FORMS.items():
+            for form, start in forms.items():
                 text = (kernel / f"kernel.{level}.{form}").read_text()
                 assert start.format(kernel.name) in text, (kernel.name, form)
                 # Of this function alone.

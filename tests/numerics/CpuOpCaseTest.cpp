@@ -32,6 +32,11 @@ const std::map<std::string, std::string> kRefused = {
     {"cast", "the CPU generates no code for elements of type bf16"},
     {"cast_nonfinite", "the CPU generates no code for elements of type bf16"},
     {"cast_nothing", "the CPU generates no code for elements of type bf16"},
+    // What GPU kernels hand to each other.
+    {"square_sums", "betz.square_sums at this place"},
+    {"square_sums_nonfinite", "betz.square_sums at this place"},
+    {"square_sums_nothing", "betz.square_sums at this place"},
+    {"scale_from_squares", "betz.square_sums at this place"},
 };
 
 CompileOptions smallBuckets() {

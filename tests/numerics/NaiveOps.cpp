@@ -114,6 +114,32 @@ Array naiveNormScale(ir::NormScaleOp op, const Lookup &get) {
   return result;
 }
 
+Array naiveSquareSums(ir::SquareSumsOp op, const Lookup &get) {
+  const Array &x = get(op.getX());
+  const int64_t group = int64_t(op.getGroup());
+  Array result(withLast(x.shape, x.shape.back() / group));
+  result.forEach([&](const Index &at) {
+    for (int64_t i = 0; i < group; ++i) {
+      const Real value = x[withLast(at, at.back() * group + i)];
+      result[at] += value * value;
+    }
+  });
+  return result;
+}
+
+Array naiveScaleFromSquares(ir::ScaleFromSquaresOp op, const Lookup &get) {
+  const Array &squares = get(op.getSquares());
+  Array result(withLast(squares.shape, 1));
+  result.forEach([&](const Index &at) {
+    Real sum = 0;
+    for (int64_t g = 0; g < squares.shape.back(); ++g)
+      sum += squares[withLast(at, g)];
+    result[at] = 1 / std::sqrt(sum / Real(op.getColumns()) +
+                               Real(op.getEps().convertToDouble()));
+  });
+  return result;
+}
+
 Array naiveScaleRows(ir::ScaleRowsOp op, const Lookup &get) {
   Array result = get(op.getX());
   const Array &scale = get(op.getScale());
@@ -365,6 +391,10 @@ Array naiveOp(mlir::Operation *op, const Lookup &get) {
       .Case([&](ir::GatherSumOp o) { return naiveGatherSum(o, get); })
       .Case([&](ir::NormOp o) { return naiveNorm(o, get); })
       .Case([&](ir::NormScaleOp o) { return naiveNormScale(o, get); })
+      .Case([&](ir::SquareSumsOp o) { return naiveSquareSums(o, get); })
+      .Case([&](ir::ScaleFromSquaresOp o) {
+        return naiveScaleFromSquares(o, get);
+      })
       .Case([&](ir::ScaleRowsOp o) { return naiveScaleRows(o, get); })
       .Case([&](ir::FillOp o) { return naiveFill(o); })
       .Case([&](ir::SubtractMeanOp o) { return naiveSubtractMean(o, get); })

@@ -403,6 +403,23 @@ OpCase castCase(CaseBuilder &b, int64_t rows, Fill fill) {
   return b.finish({b.op("cast " + y.name, {y}, type)});
 }
 
+OpCase squareSumsCase(CaseBuilder &b, int64_t rows, Fill fill) {
+  Value x = b.input("x", {"events", rows}, {36}, fill);
+  return b.finish({b.op("square_sums %x {group = 4 : i64}", {x},
+                        floats({"events", rows}, {9}))});
+}
+
+/// With the sums that square_sums would give, so never negative.
+OpCase scaleFromSquaresCase(CaseBuilder &b) {
+  const Rows rows{"batch", 5};
+  Value x = b.input("x", rows, {3, 12}, Fill::Normal);
+  Value sums =
+      b.op("square_sums %x {group = 3 : i64}", {x}, floats(rows, {3, 4}));
+  return b.finish({b.op("scale_from_squares " + sums.name +
+                            " {columns = 12 : i64, eps = 1.0e-5 : f64}",
+                        {sums}, floats(rows, {3, 1}))});
+}
+
 OpCase siluCase(CaseBuilder &b, int64_t rows, Fill fill) {
   std::string type = floats({"events", rows}, {37});
   Value x = b.input("x", {"events", rows}, {37}, fill);

@@ -37,7 +37,7 @@ public:
                                       const int64 *extents) {
     constexpr int tiles = (Spec::queries + BQ - 1) / BQ;
     firstQuery = int(blockIdx.x % tiles) * BQ;
-    const int64 rest = blockIdx.x / tiles;
+    const uint32 rest = blockIdx.x / tiles;
     head = int(rest % Spec::heads);
     batch = rest / Spec::heads;
     if (batch >= Spec::batches(extents))
@@ -46,15 +46,14 @@ public:
     if constexpr (Spec::skipsByTime)
       setTimeRange();
     loadQueries();
-    int64 block = nextSeen(keys.first);
+    int block = nextSeen(keys.first);
     if (block < keys.end)
       loadKeys(block, 0);
     commitCopies();
     waitCopies<0>();
     __syncthreads();
-    readQueries();
     for (int slot = 0; block < keys.end; slot ^= 1) {
-      const int64 next = nextSeen(block + BK);
+      const int next = nextSeen(block + BK);
       if (next < keys.end)
         loadKeys(next, slot ^ 1);
       commitCopies();
@@ -82,11 +81,11 @@ private:
 
   /// The first key block from `block` on that some query may see; the same in
   /// every warp.
-  __device__ __forceinline__ int64 nextSeen(int64 block) const {
+  __device__ __forceinline__ int nextSeen(int block) const {
     if constexpr (Spec::skipsByTime) {
       for (; block < keys.end; block += BK) {
         int low = 0x7fffffff, high = -0x7fffffff - 1;
-        for (int64 key = block + lane; key < block + BK && key < keys.end;
+        for (int key = block + lane; key < block + BK && key < keys.end;
              key += 32)
           low = min(low, spec.keyTime[key]),
           high = max(high, spec.keyTime[key]);
@@ -108,7 +107,7 @@ private:
   }
 
   /// Whether some query of the tile sees the map's `column`.
-  __device__ __forceinline__ bool mapShows(int64 column) const {
+  __device__ __forceinline__ bool mapShows(int column) const {
     if (column >= Spec::mapColumns)
       return false;
     const int last = min(firstQuery + BQ, Spec::queries) - 1;
@@ -132,9 +131,10 @@ private:
     }
   }
 
-  __device__ __forceinline__ void loadKeys(int64 block, int slot) {
+  __device__ __forceinline__ void loadKeys(int block, int slot) {
     const uint32 to = buffers + slot * 2 * tileBytes;
     const int column = head / (Spec::heads / Spec::kvHeads) * D;
+#pragma unroll 1 // the addresses of several copies would not fit in registers
     for (int i = threadIdx.x; i < BK * chunks; i += threads) {
       const int row = i / chunks, chunk = i % chunks;
       const bool valid = block + row < keys.end;
@@ -148,26 +148,24 @@ private:
     }
   }
 
-  __device__ __forceinline__ void readQueries() {
-#pragma unroll
-    for (int k = 0; k < D / 16; ++k)
-      loadMatrices(query[k], queries + (warp * 16 + lane % 16) * pitch +
-                                 (k * 2 + lane / 16) * 16);
-  }
-
-  __device__ __forceinline__ void takeBlock(int64 block, int slot) {
+  __device__ __forceinline__ void takeBlock(int block, int slot) {
     const uint32 keyTile = buffers + slot * 2 * tileBytes;
     float scores[BK / 8][4] = {};
 #pragma unroll
-    for (int k = 0; k < D / 16; ++k)
+    for (int k = 0; k < D / 16; ++k) {
+      // Again for each block: kept, they would not fit in registers.
+      uint32 query[4];
+      loadMatrices(query, queries + (warp * 16 + lane % 16) * pitch +
+                              (k * 2 + lane / 16) * 16);
 #pragma unroll
       for (int n = 0; n < BK / 16; ++n) {
         uint32 b[4];
         loadMatrices(b, keyTile + (n * 16 + lane % 8 + lane / 16 * 8) * pitch +
                             (k * 2 + lane / 8 % 2) * 16);
-        multiplyAdd(scores[2 * n], query[k], b[0], b[1]);
-        multiplyAdd(scores[2 * n + 1], query[k], b[2], b[3]);
+        multiplyAdd(scores[2 * n], query, b[0], b[1]);
+        multiplyAdd(scores[2 * n + 1], query, b[2], b[3]);
       }
+    }
     if (masks || block + BK > keys.end)
       mask(scores, block);
     softmax(scores);
@@ -176,7 +174,7 @@ private:
 
   /// Scores of keys that are not seen become -infinity.
   __device__ __forceinline__ void mask(float (&scores)[BK / 8][4],
-                                       int64 block) {
+                                       int block) {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const int q =
@@ -186,7 +184,7 @@ private:
       for (int n = 0; n < BK / 8; ++n)
 #pragma unroll
         for (int j = 0; j < 2; ++j) {
-          const int64 key = block + n * 8 + lane % 4 * 2 + j;
+          const int key = block + n * 8 + lane % 4 * 2 + j;
           if (key >= keys.end || !sees(spec, view, keys, key))
             scores[n][half * 2 + j] = -kInfinity;
         }
@@ -286,7 +284,6 @@ private:
   int64 batch;
   KeyRange keys;
   int earliest, latest;
-  uint32 query[D / 16][4];
   float sums[D / 8][4] = {};
   float maxima[2] = {-kInfinity, -kInfinity};
   float totals[2] = {};

@@ -25,7 +25,7 @@ __device__ __forceinline__ void attentionSimt(const Spec &spec,
   __shared__ float query[Spec::warps][size];
   constexpr int tiles = (Spec::queries + Spec::queryTile - 1) / Spec::queryTile;
   const int tile = int(blockIdx.x % tiles);
-  const int64 rest = blockIdx.x / tiles;
+  const uint32 rest = blockIdx.x / tiles;
   const int head = int(rest % Spec::heads);
   const int64 batch = rest / Spec::heads;
   if (batch >= Spec::batches(extents))
@@ -44,8 +44,8 @@ __device__ __forceinline__ void attentionSimt(const Spec &spec,
     __syncwarp();
     const QueryView view = viewOf(spec, q, keys);
     float maximum = -kInfinity, total = 0, sums[held] = {};
-    for (int64 block = keys.first; block < keys.end; block += 32) {
-      const int64 key = block + lane;
+    for (int block = keys.first; block < keys.end; block += 32) {
+      const int key = block + lane;
       const bool seen = key < keys.end && sees(spec, view, keys, key);
       if (__ballot_sync(0xffffffffu, seen) == 0)
         continue;

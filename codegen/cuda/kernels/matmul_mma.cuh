@@ -10,13 +10,13 @@
 
 namespace betz {
 
-/// Spec: as MatmulTile, and warpRows, warpColumns (warps along each).
+/// Spec: as MatmulTile, and threads, warpRows, warpColumns (warps along each).
 template <typename Spec> class MatmulMma : MatmulTile<Spec> {
   using Tile = MatmulTile<Spec>;
   static constexpr int WM = Tile::BM / Spec::warpRows;
   static constexpr int WN = Tile::BN / Spec::warpColumns;
   static constexpr int MT = WM / 16, NT = WN / 8;
-  static_assert(WM % 16 == 0 && WN % 16 == 0, "whole fragments");
+  static_assert(WM % 16 == 0 && WN % 32 == 0, "whole groups of columns");
 
 public:
   __device__ __forceinline__ MatmulMma(const Spec &spec, const int64 *extents,
@@ -31,22 +31,51 @@ public:
       return;
 #pragma unroll
     for (int s = 0; s < Tile::stages - 1; ++s)
-      this->loadStage(s);
+      loadStage(s);
+    const auto all = this->template beginRows<16, MT>(warpRow, warpColumn);
     for (int step = 0; step < Tile::steps; ++step) {
       waitCopies<Tile::stages - 2>();
       __syncthreads();
-      this->loadStage(step + Tile::stages - 1);
+      loadStage(step + Tile::stages - 1);
       multiplyStage(step % Tile::stages);
-      this->measureStage(step % Tile::stages);
     }
     waitCopies<0>();
-    __syncthreads();
-    this->stageResults(sums, warpRow, warpColumn);
-    __syncthreads();
-    this->finishRows(epilogue);
+    typename Epilogue::template Reads<8> reads[2][2 * MT];
+    this->readGroup(epilogue, all, 0, reads[0]);
+    this->finish(epilogue, all, reads, sums);
   }
 
 private:
+  /// Starts the copies of a stage, and ends their group whether it had any.
+  __device__ __forceinline__ void loadStage(int step) const {
+    if (step < Tile::steps) {
+      const int slot = step % Tile::stages, k = step * Tile::BK;
+      loadRows<Tile::BM, false>(this->left(slot), this->spec.x, Spec::xStride,
+                                this->firstRow, this->rows, k);
+      loadRows<Tile::BN, true>(this->right(slot), this->spec.weight,
+                               Spec::depth, int64(this->firstColumn),
+                               int64(Spec::columns), k);
+    }
+    commitCopies();
+  }
+
+  /// Columns [k, k + 64) of `count` rows; zeros outside the matrix.
+  template <int count, bool interleaved>
+  __device__ __forceinline__ static void loadRows(uint32 to, const bf16 *matrix,
+                                                  int64 stride, int64 first,
+                                                  int64 end, int k) {
+#pragma unroll
+    for (int i = 0; i < count * 8 / Spec::threads; ++i) {
+      const int place = i * Spec::threads + int(threadIdx.x);
+      const int row = place / 8, chunk = place % 8;
+      const int64 from = first + (interleaved ? interleavedColumn(row) : row);
+      const bool valid = from < end && k + chunk * 8 < Spec::depth;
+      copyAsync(to + swizzled(row, chunk),
+                matrix + (valid ? from * stride + k + chunk * 8 : 0),
+                valid ? 16 : 0);
+    }
+  }
+
   __device__ __forceinline__ void multiplyStage(int slot) {
     const uint32 left = this->left(slot), right = this->right(slot);
     const int lane = laneOf(threadIdx.x);

@@ -12,7 +12,7 @@
 namespace betz {
 
 /// Spec: rows(extents), depth, columns, loadX(values, row, k, valid),
-/// loadWeight(values, n, k, valid), scalesRows, eps.
+/// loadWeight(values, n, k, valid), and what MatmulTile's Spec says of squares.
 template <typename Spec, typename Epilogue>
 __device__ __forceinline__ void
 matmulSimt(const Spec &spec, const Epilogue &epilogue, const int64 *extents) {
@@ -30,7 +30,6 @@ matmulSimt(const Spec &spec, const Epilogue &epilogue, const int64 *extents) {
   const int loadRow = thread / 4, loadK = thread % 4 * 4;
   const int row = thread / 16 * 4, column = thread % 16 * 4;
   float sums[4][4] = {};
-  float squares = 0;
   for (int k = 0; k < Spec::depth; k += chunk) {
     float a[4], b[4];
     const int left4 = Spec::depth - k - loadK;
@@ -54,22 +53,40 @@ matmulSimt(const Spec &spec, const Epilogue &epilogue, const int64 *extents) {
 #pragma unroll
         for (int n = 0; n < 4; ++n)
           sums[m][n] = fmaf(xs[m], ws[n], sums[m][n]);
-      if (Spec::scalesRows && thread < tile)
-        squares = fmaf(left[i][thread], left[i][thread], squares);
     }
   }
-  if constexpr (Spec::scalesRows) {
-    if (thread < tile)
-      scales[thread] = 1.0f / sqrtf(squares / float(Spec::depth) + Spec::eps);
+  if constexpr (Spec::readsSquares) {
+    if (thread < tile && firstRow + thread < rows) {
+      const float *groups = spec.squares + (firstRow + thread) * Spec::squareGroups;
+      float sum = 0;
+      for (int i = 0; i < Spec::squareGroups; ++i)
+        sum += groups[i];
+      scales[thread] = 1.0f / sqrtf(sum / float(Spec::depth) + Spec::eps);
+    }
     __syncthreads();
   }
   const int left4 = Spec::columns - firstColumn - column;
   const int valid = left4 < 0 ? 0 : left4 < 4 ? left4 : 4;
 #pragma unroll
-  for (int m = 0; m < 4; ++m)
-    if (firstRow + row + m < rows && valid > 0)
+  for (int m = 0; m < 4; ++m) {
+    const bool isThere = firstRow + row + m < rows && valid > 0;
+    if (isThere)
       epilogue.finish(sums[m], firstRow + row + m, firstColumn + column, valid,
-                      Spec::scalesRows ? scales[row + m] : 1.0f);
+                      Spec::readsSquares ? scales[row + m] : 1.0f);
+    if constexpr (Spec::writesSquares) {
+      // Eight threads have the 32 columns of a group.
+      float sum = 0;
+#pragma unroll
+      for (int n = 0; n < 4; ++n)
+        sum = fmaf(sums[m][n], sums[m][n], sum);
+#pragma unroll
+      for (int distance = 1; distance < 8; distance *= 2)
+        sum += __shfl_xor_sync(0xffffffffu, sum, distance);
+      if (isThere && thread % 8 == 0)
+        spec.ownSquares[(firstRow + row + m) * (Spec::columns / 32) +
+                        (firstColumn + column) / 32] = sum;
+    }
+  }
 }
 
 } // namespace betz

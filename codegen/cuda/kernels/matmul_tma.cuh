@@ -1,6 +1,6 @@
 //===- matmul_tma.cuh - Rows times a weight on Hopper ---------------------===//
 //
-// One warp starts bulk copies; each warpgroup of the others multiplies 64 rows
+// One warp starts bulk copies; each warpgroup of the others multiplies its rows
 // by all columns of the tile, one stage's products under way while the next is
 // awaited. A result's products are added in steps of 16 k in order, so that no
 // tile changes bits.
@@ -14,12 +14,17 @@
 
 namespace betz {
 
-/// Spec: as MatmulTile; threads is 2 * tileRows, beside which a warp copies;
-/// tileColumns is 64 or 128. Behind the stages lie their barriers.
+/// Spec: as MatmulTile, and warpgroups, which divide the rows; columns is a
+/// multiple of 32; weightIsConstant: nothing in the step writes it. Beside the
+/// warpgroups a warp copies. Behind the stages lie their barriers.
 template <typename Spec> class MatmulTma : MatmulTile<Spec> {
   using Tile = MatmulTile<Spec>;
   static constexpr int NT = Tile::BN / 8, stages = Tile::stages;
-  static_assert(Tile::threads == 2 * Tile::BM, "a warpgroup has 64 rows");
+  static constexpr int threads = Spec::warpgroups * 128;
+  static constexpr int groupRows = Tile::BM / Spec::warpgroups;
+  static constexpr int MT = groupRows / 64;
+  static_assert(groupRows % 64 == 0, "an instruction has 64 rows");
+  static_assert(Spec::columns % 32 == 0, "whole groups are interleaved");
 
 public:
   __device__ __forceinline__ MatmulTma(const Spec &spec, const int64 *extents,
@@ -31,40 +36,64 @@ public:
   template <typename Epilogue>
   __device__ __forceinline__ void
   run(const Epilogue &epilogue, const TensorMap &x, const TensorMap &weight) {
-    if (this->firstRow >= this->rows)
-      return;
-    if (threadIdx.x == 0) {
+    if (threadIdx.x == threads) {
       for (int s = 0; s < stages; ++s) {
         initBarrier(full + s * 8, 1);
-        initBarrier(empty + s * 8, Tile::threads / 32);
+        initBarrier(empty + s * 8, threads / 32);
       }
       showBarriers();
     }
     __syncthreads();
-    if (warpOf(threadIdx.x) == Tile::threads / 32) {
-      if (laneOf(threadIdx.x) == 0)
+    const bool hasRows = this->firstRow < this->rows;
+    if (warpOf(threadIdx.x) == threads / 32) {
+      if (laneOf(threadIdx.x) == 0 && hasRows)
         copyStages(x, weight);
+      else
+        followPrevious();
       return;
     }
+    followPrevious();
+    if (!hasRows)
+      return;
+    const auto all = this->template beginRows<64, MT>(firstRowOfWarp(), 0);
+    typename Epilogue::template Reads<8> reads[2][2 * MT];
+    this->readGroup(epilogue, all, 0, reads[0]);
     multiplyStages();
-    syncFirst<Tile::threads>();
-    this->stageResults(sums, warpOf(threadIdx.x) * 16, 0);
-    syncFirst<Tile::threads>();
-    this->finishRows(epilogue);
+    this->finish(epilogue, all, reads, sums);
   }
 
 private:
+  __device__ __forceinline__ static int firstRowOfWarp() {
+    const int warp = warpOf(threadIdx.x);
+    return warp / 4 * groupRows + warp % 4 * 16;
+  }
+
+  /// The first stages of a constant weight are fetched while the kernel before
+  /// this one still runs.
   __device__ __forceinline__ void copyStages(const TensorMap &x,
                                              const TensorMap &weight) const {
+    constexpr int early =
+        !Spec::weightIsConstant ? 0 : stages < Tile::steps ? stages
+                                                           : Tile::steps;
+    for (int step = 0; step < early; ++step)
+      copyWeight(weight, step);
+    followPrevious();
     for (int step = 0; step < Tile::steps; ++step) {
-      const int slot = step % stages, k = step * Tile::BK;
+      const int slot = step % stages;
       if (step >= stages)
         waitFor(empty + slot * 8, (step / stages - 1) & 1);
-      const uint32 barrier = full + slot * 8;
-      expectBytes(barrier, Tile::stageBytes);
-      copyBox(this->left(slot), x, k, int(this->firstRow), barrier);
-      copyBox(this->right(slot), weight, k, this->firstColumn, barrier);
+      if (step >= early)
+        copyWeight(weight, step);
+      copyBox(this->left(slot), x, step * Tile::BK, int(this->firstRow),
+              full + slot * 8);
     }
+  }
+  __device__ __forceinline__ void copyWeight(const TensorMap &weight,
+                                             int step) const {
+    const int slot = step % stages;
+    expectBytes(full + slot * 8, Tile::stageBytes);
+    copyInterleaved(this->right(slot), weight, step * Tile::BK,
+                    this->firstColumn / 32, full + slot * 8);
   }
 
   __device__ __forceinline__ void multiplyStages() {
@@ -72,7 +101,6 @@ private:
       const int slot = step % stages;
       waitFor(full + slot * 8, (step / stages) & 1);
       multiplyStage(slot);
-      this->measureStage(slot);
       waitMultiply<1>();
       if (step > 0)
         release((step - 1) % stages);
@@ -81,12 +109,16 @@ private:
   }
 
   __device__ __forceinline__ void multiplyStage(int slot) {
-    const uint32 left = this->left(slot) + warpOf(threadIdx.x) / 4 * (64 * 128);
+    const uint32 left =
+        this->left(slot) + warpOf(threadIdx.x) / 4 * (groupRows * 128);
     const uint32 right = this->right(slot);
     beginMultiply();
 #pragma unroll
     for (int k = 0; k < Tile::BK / 16; ++k)
-      multiplyAsync(sums[0], matrixAt(left + k * 32), matrixAt(right + k * 32));
+#pragma unroll
+      for (int m = 0; m < MT; ++m)
+        multiplyAsync(sums[m], matrixAt(left + m * (64 * 128) + k * 32),
+                      matrixAt(right + k * 32));
     commitMultiply();
   }
 
@@ -98,7 +130,7 @@ private:
   }
 
   uint32 full, empty;
-  float sums[1][NT][4] = {};
+  float sums[MT][NT][4] = {};
 };
 
 } // namespace betz

@@ -16,7 +16,7 @@ struct alignas(64) TensorMap {
 
 /// runtime/program/KernelAbi.h, CudaTensorMap.
 struct MapDescription {
-  uint32 operand, offsetBytes, columns, rowBytes, boxRows;
+  uint32 operand, offsetBytes, columns, rowBytes, boxRows, interleaved;
 };
 
 __device__ __forceinline__ void initBarrier(uint32 barrier, uint32 arrivals) {
@@ -58,9 +58,60 @@ __device__ __forceinline__ void copyBox(uint32 to, const TensorMap &map,
                "l"(&map), "r"(column), "r"(row), "r"(barrier)
                : "memory");
 }
-/// A barrier of the first `threads` threads of the block.
-template <int threads> __device__ __forceinline__ void syncFirst() {
-  asm volatile("bar.sync 1, %0;" ::"n"(threads) : "memory");
+/// Copies the groups of 32 rows from `group` on, a group's rows interleaved.
+__device__ __forceinline__ void copyInterleaved(uint32 to, const TensorMap &map,
+                                                int column, int group,
+                                                uint32 barrier) {
+  asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::"
+               "complete_tx::bytes [%0], [%1, {%2, %4, %4, %4, %3}], [%5];" ::
+                   "r"(to),
+               "l"(&map), "r"(column), "r"(group), "r"(0), "r"(barrier)
+               : "memory");
+}
+
+//===----------------------------------------------------------------------===//
+// Blocks of a cluster
+//===----------------------------------------------------------------------===//
+
+__device__ __forceinline__ uint32 blockOfCluster() {
+  uint32 rank;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+  return rank;
+}
+/// All threads of all blocks of the cluster meet.
+__device__ __forceinline__ void syncCluster() {
+  asm volatile("barrier.cluster.arrive.aligned;\n"
+               "barrier.cluster.wait.aligned;" ::
+                   : "memory");
+}
+/// Arrives at the same barrier of another block of the cluster.
+__device__ __forceinline__ void arriveAt(uint32 barrier, uint32 block) {
+  asm volatile("{\n"
+               ".reg .b32 there;\n"
+               "mapa.shared::cluster.u32 there, %0, %1;\n"
+               "mbarrier.arrive.shared::cluster.b64 _, [there];\n"
+               "}" ::"r"(barrier),
+               "r"(block)
+               : "memory");
+}
+/// copyInterleaved into the blocks of `mask`, at the same place and barrier.
+__device__ __forceinline__ void
+copyInterleavedToAll(uint32 to, const TensorMap &map, int column, int group,
+                     uint32 barrier, uint16 mask) {
+  asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::"
+               "complete_tx::bytes.multicast::cluster [%0], "
+               "[%1, {%2, %4, %4, %4, %3}], [%5], %6;" ::"r"(to),
+               "l"(&map), "r"(column), "r"(group), "r"(0), "r"(barrier),
+               "h"(mask)
+               : "memory");
+}
+
+/// A warpgroup gives registers back, or takes them.
+template <int registers> __device__ __forceinline__ void keepRegisters() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(registers));
+}
+template <int registers> __device__ __forceinline__ void takeRegisters() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(registers));
 }
 
 } // namespace betz

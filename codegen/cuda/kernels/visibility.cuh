@@ -5,14 +5,14 @@
 
 namespace betz {
 
-/// Rows of K and V that belong to a batch element.
+/// Rows of K and V that belong to a batch element; row splits are i32.
 struct KeyRange {
-  int64 first, end;
+  int first, end;
 };
 
 /// What a query sees of them.
 struct QueryView {
-  int64 lastKey;        // causal: the last row
+  int lastKey;          // causal: the last row
   int earliest, latest; // times
   int mapRow;
 };
@@ -24,7 +24,7 @@ __device__ __forceinline__ KeyRange keyRange(const Spec &spec, int64 batch) {
   if constexpr (Spec::ragged)
     return {spec.splits[batch], spec.splits[batch + 1]};
   else
-    return {batch * Spec::keys, (batch + 1) * Spec::keys};
+    return {int(batch * Spec::keys), int((batch + 1) * Spec::keys)};
 }
 
 template <typename Spec>
@@ -44,7 +44,7 @@ __device__ __forceinline__ QueryView viewOf(const Spec &spec, int query,
 
 template <typename Spec>
 __device__ __forceinline__ bool sees(const Spec &spec, const QueryView &view,
-                                     const KeyRange &keys, int64 key) {
+                                     const KeyRange &keys, int key) {
   bool seen = true;
   if constexpr (Spec::causal)
     seen = key <= view.lastKey;
@@ -53,7 +53,7 @@ __device__ __forceinline__ bool sees(const Spec &spec, const QueryView &view,
     seen = seen && view.earliest <= time && time <= view.latest;
   }
   if constexpr (Spec::mapped) {
-    const int64 column = (key - keys.first) / Spec::mapBlock;
+    const int column = (key - keys.first) / Spec::mapBlock;
     seen = seen && column < Spec::mapColumns &&
            spec.blockMap[view.mapRow + column] != 0;
   }

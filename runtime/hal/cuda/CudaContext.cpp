@@ -28,7 +28,7 @@ Result<std::shared_ptr<const CudaContext>> CudaContext::open(int ordinal) {
 
 Status CudaContext::initialize() {
   fullName = fmt::format("cuda:{}", ordinal);
-  char model[256] = {};
+  char model[256] = {}, bus[32] = {};
   auto describe = [&] {
     const std::pair<int *, CUdevice_attribute> attributes[] = {
         {&gpu.major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR},
@@ -37,6 +37,8 @@ Status CudaContext::initialize() {
     CUresult result = driver.cuDeviceGet(&device, ordinal);
     if (result == CUDA_SUCCESS)
       result = driver.cuDeviceGetName(model, sizeof(model) - 1, device);
+    if (result == CUDA_SUCCESS)
+      result = driver.cuDeviceGetPCIBusId(bus, sizeof(bus), device);
     for (auto [value, attribute] : attributes)
       if (result == CUDA_SUCCESS)
         result = driver.cuDeviceGetAttribute(value, attribute, device);
@@ -44,6 +46,7 @@ Status CudaContext::initialize() {
   };
   if (CUresult result = describe(); result != CUDA_SUCCESS)
     return error(result, "ask what it is");
+  pciBusId = bus;
   fullName = fmt::format("cuda:{} ({}, sm_{}{})", ordinal, model, gpu.major,
                          gpu.minor);
   if (CUresult result = driver.cuDevicePrimaryCtxRetain(&context, device);
@@ -64,6 +67,32 @@ CudaContext::~CudaContext() {
       return cuda.cuStreamDestroy(copies);
     });
   driver.cuDevicePrimaryCtxRelease(device);
+}
+
+Status CudaContext::error(CUresult result, std::string_view attempted) const {
+  Status status = driver.error(result, attempted).withContext(fullName);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY)
+    return Status(status.getCode(), status.message() + freeMemory());
+  if (!CudaDriver::isFatal(result))
+    return status;
+  std::lock_guard lock(losing);
+  if (!isLost) {
+    lostStatus = status;
+    isLost.store(true, std::memory_order_release);
+  }
+  return lostStatus;
+}
+
+std::string CudaContext::freeMemory() const {
+  size_t free = 0, total = 0;
+  if (driver.cuCtxPushCurrent(context) != CUDA_SUCCESS)
+    return "";
+  const CUresult result = driver.cuMemGetInfo(&free, &total);
+  CUcontext popped;
+  driver.cuCtxPopCurrent(&popped);
+  return result == CUDA_SUCCESS
+             ? fmt::format("; {} of its {} bytes are free", free, total)
+             : "";
 }
 
 Status CudaContext::writeNow(CUdeviceptr to, const void *from,
@@ -91,20 +120,11 @@ Status CudaContext::zeroNow(CUdeviceptr to, size_t bytes) const {
 Result<std::unique_ptr<CudaBuffer>>
 CudaBuffer::allocate(std::shared_ptr<const CudaContext> context, size_t bytes) {
   CUdeviceptr address = 0;
-  size_t free = 0, total = 0;
-  if (bytes > 0) {
-    Status status = context->call("allocate", [&](const CudaDriver &cuda) {
-      CUresult result = cuda.cuMemAlloc(&address, bytes);
-      if (result == CUDA_ERROR_OUT_OF_MEMORY)
-        cuda.cuMemGetInfo(&free, &total);
-      return result;
-    });
-    if (status.getCode() == StatusCode::ResourceExhausted)
-      return resourceExhausted(
-          fmt::format("{}: cannot allocate {} bytes: {} of its {} are free",
-                      context->name(), bytes, free, total));
-    BETZ_RETURN_IF_ERROR(std::move(status));
-  }
+  if (bytes > 0)
+    BETZ_RETURN_IF_ERROR(context->call(
+        fmt::format("allocate {} bytes", bytes), [&](const CudaDriver &cuda) {
+          return cuda.cuMemAlloc(&address, bytes);
+        }));
   return std::unique_ptr<CudaBuffer>(
       new CudaBuffer(std::move(context), bytes, address, nullptr));
 }

@@ -5,7 +5,9 @@
 #include "runtime/hal/cuda/CudaArchitecture.h"
 #include "runtime/hal/cuda/CudaDriver.h"
 
+#include <atomic>
 #include <memory>
+#include <mutex>
 
 namespace betz {
 
@@ -23,12 +25,18 @@ public:
   const std::string &name() const { return fullName; }
   CudaCapability capability() const { return gpu; }
   int multiprocessors() const { return smCount; }
+  /// "0000:18:00.0"
+  const std::string &busId() const { return pciBusId; }
 
   /// Runs `function(driver)`, which returns a CUresult, with the context
-  /// current; a failure says that one cannot `attempted`, on which device.
+  /// current; a failure says that one cannot `attempted`, on which device, and
+  /// when memory ran out how much is free. After a failure that leaves the
+  /// context unusable, every call is that failure, without asking the driver.
   /// Allocates only to report one.
   template <typename F>
   Status call(std::string_view attempted, F function) const {
+    if (isLost.load(std::memory_order_acquire))
+      return lostStatus;
     CUresult result = driver.cuCtxPushCurrent(context);
     if (result == CUDA_SUCCESS) {
       result = function(driver);
@@ -47,13 +55,14 @@ private:
   CudaContext(const CudaDriver &driver, int ordinal)
       : driver(driver), ordinal(ordinal) {}
   Status initialize();
-  Status error(CUresult result, std::string_view attempted) const {
-    return driver.error(result, attempted).withContext(fullName);
-  }
+  Status error(CUresult result, std::string_view attempted) const;
+  /// "; 1000 of its 4000 bytes are free"
+  std::string freeMemory() const;
 
   const CudaDriver &driver;
   const int ordinal;
   std::string fullName;
+  std::string pciBusId;
   CUdevice device = 0;
   CUcontext context = nullptr;
   CudaCapability gpu;
@@ -61,6 +70,11 @@ private:
   /// For the copies of writeNow and its like. Not the default stream, which
   /// other users of the primary context may have recorded or blocked.
   CUstream copies = nullptr;
+
+  mutable std::mutex losing;
+  mutable std::atomic<bool> isLost = false;
+  /// Written once, under `losing`, before isLost.
+  mutable Status lostStatus;
 };
 
 /// Device or pinned host memory.

@@ -1,6 +1,7 @@
 #include "runtime/hal/cuda/CudaDevice.h"
 #include "runtime/hal/cuda/CudaExecutable.h"
 #include "runtime/hal/cuda/CudaStream.h"
+#include "runtime/hal/cuda/Nvml.h"
 
 namespace betz {
 namespace {
@@ -64,6 +65,12 @@ Result<std::unique_ptr<Device>> createCudaDevice(int ordinal) {
   BETZ_ASSIGN_OR_RETURN(std::shared_ptr<const CudaContext> context,
                         CudaContext::open(ordinal));
   return std::unique_ptr<Device>(new CudaDevice(std::move(context)));
+}
+
+DeviceState readCudaState(int ordinal) {
+  Result<std::shared_ptr<const CudaContext>> context =
+      CudaContext::open(ordinal);
+  return context.isOk() ? readNvml((*context)->busId()) : DeviceState();
 }
 
 } // namespace betz

@@ -37,12 +37,25 @@ StatusCode codeOf(CUresult result) {
 
 /// What the user can do about it, or nothing.
 std::string_view remedyOf(CUresult result) {
+  if (CudaDriver::isFatal(result))
+    return "; this process can use the device no more: restart it";
   switch (result) {
+  case CUDA_ERROR_INVALID_IMAGE:
+  case CUDA_ERROR_NO_BINARY_FOR_GPU:
+    return "; the NVIDIA driver may be older than this code: update it";
   case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
     return "; the NVIDIA driver is older than this code: update it";
   case CUDA_ERROR_SYSTEM_DRIVER_MISMATCH:
     return "; the NVIDIA driver was updated: restart the machine";
-  // After these, every call in the process's context fails.
+  default:
+    return "";
+  }
+}
+
+} // namespace
+
+bool CudaDriver::isFatal(CUresult result) {
+  switch (result) {
   case CUDA_ERROR_ASSERT:
   case CUDA_ERROR_CONTEXT_IS_DESTROYED:
   case CUDA_ERROR_ECC_UNCORRECTABLE:
@@ -54,14 +67,13 @@ std::string_view remedyOf(CUresult result) {
   case CUDA_ERROR_LAUNCH_FAILED:
   case CUDA_ERROR_LAUNCH_TIMEOUT:
   case CUDA_ERROR_MISALIGNED_ADDRESS:
+  case CUDA_ERROR_NVLINK_UNCORRECTABLE:
   case CUDA_ERROR_UNKNOWN:
-    return "; this process can use the device no more: restart it";
+    return true;
   default:
-    return "";
+    return false;
   }
 }
-
-} // namespace
 
 Result<const CudaDriver *> CudaDriver::get() {
   static const Result<const CudaDriver *> driver = load();

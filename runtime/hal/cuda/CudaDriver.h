@@ -20,6 +20,7 @@
   X(cuDeviceGetAttribute)                                                      \
   X(cuDeviceGetCount)                                                          \
   X(cuDeviceGetName)                                                           \
+  X(cuDeviceGetPCIBusId)                                                       \
   X(cuDevicePrimaryCtxRelease)                                                 \
   X(cuDevicePrimaryCtxRetain)                                                  \
   X(cuDriverGetVersion)                                                        \
@@ -63,6 +64,9 @@ namespace betz {
 /// The driver API as a table of functions. Thread-safe.
 class CudaDriver {
 public:
+  /// Whether every later call in the process's context fails, too.
+  static bool isFatal(CUresult result);
+
   /// The driver of this machine, loaded by the first call and never unloaded.
   /// Having none, or one too old for a function, is Unavailable.
   static Result<const CudaDriver *> get();

@@ -80,8 +80,10 @@ Status CudaExecutable::addKernel(const std::string &name) {
   CudaKernel kernel;
   BETZ_ASSIGN_OR_RETURN(CUmodule module, findModule(name, kernel.function));
   BETZ_ASSIGN_OR_RETURN(kernel.geometry, readGeometry(module, name));
-  BETZ_ASSIGN_OR_RETURN(kernel.maps, readMaps(module, name));
   BETZ_RETURN_IF_ERROR(prepare(name, kernel));
+  if (kernel.geometry.flags & kCudaTensorMaps) {
+    BETZ_ASSIGN_OR_RETURN(kernel.maps, readMaps(module, name));
+  }
   functions.push_back(std::move(kernel));
   return Status::ok();
 }
@@ -108,45 +110,43 @@ Result<CUmodule> CudaExecutable::findModule(const std::string &name,
 Result<CudaLaunchGeometry>
 CudaExecutable::readGeometry(CUmodule module, const std::string &name) {
   const std::string symbol = name + kCudaLaunchSuffix;
-  CUdeviceptr address = 0;
-  size_t bytes = 0;
-  BETZ_RETURN_IF_ERROR(context->call(
-      fmt::format("find \"{}\" beside its kernel", symbol),
-      [&](const CudaDriver &cuda) {
-        return cuda.cuModuleGetGlobal(&address, &bytes, module, symbol.c_str());
-      }));
+  BETZ_ASSIGN_OR_RETURN(Constant constant, findConstant(module, symbol));
   CudaLaunchGeometry geometry;
-  if (bytes != sizeof(geometry))
+  if (constant.bytes != sizeof(geometry))
     return dataLoss(fmt::format("\"{}\" in the machine code has {} bytes, not "
                                 "{}; recompile with betz compile",
-                                symbol, bytes, sizeof(geometry)));
-  BETZ_RETURN_IF_ERROR(context->readNow(&geometry, address, bytes));
+                                symbol, constant.bytes, sizeof(geometry)));
+  BETZ_RETURN_IF_ERROR(
+      context->readNow(&geometry, constant.address, constant.bytes));
   return geometry;
 }
 
 Result<std::vector<CudaTensorMap>>
 CudaExecutable::readMaps(CUmodule module, const std::string &name) {
   const std::string symbol = name + kCudaMapsSuffix;
-  CUdeviceptr address = 0;
-  size_t bytes = 0;
-  BETZ_RETURN_IF_ERROR(context->call(
-      fmt::format("look for \"{}\"", symbol), [&](const CudaDriver &cuda) {
-        CUresult result =
-            cuda.cuModuleGetGlobal(&address, &bytes, module, symbol.c_str());
-        if (result != CUDA_ERROR_NOT_FOUND)
-          return result;
-        bytes = 0;
-        return CUDA_SUCCESS;
-      }));
-  const size_t count = bytes / sizeof(CudaTensorMap);
-  std::vector<CudaTensorMap> maps(count);
-  if (bytes % sizeof(CudaTensorMap) != 0 || count > kMaxCudaTensorMaps)
+  BETZ_ASSIGN_OR_RETURN(Constant constant, findConstant(module, symbol));
+  const size_t count = constant.bytes / sizeof(CudaTensorMap);
+  if (constant.bytes % sizeof(CudaTensorMap) != 0 || count == 0 ||
+      count > kMaxCudaTensorMaps)
     return dataLoss(fmt::format("\"{}\" in the machine code has {} bytes; "
                                 "recompile with betz compile",
-                                symbol, bytes));
-  if (count > 0)
-    BETZ_RETURN_IF_ERROR(context->readNow(maps.data(), address, bytes));
+                                symbol, constant.bytes));
+  std::vector<CudaTensorMap> maps(count);
+  BETZ_RETURN_IF_ERROR(
+      context->readNow(maps.data(), constant.address, constant.bytes));
   return maps;
+}
+
+Result<CudaExecutable::Constant>
+CudaExecutable::findConstant(CUmodule module, const std::string &symbol) {
+  Constant constant;
+  BETZ_RETURN_IF_ERROR(context->call(
+      fmt::format("find \"{}\" beside its kernel", symbol),
+      [&](const CudaDriver &cuda) {
+        return cuda.cuModuleGetGlobal(&constant.address, &constant.bytes,
+                                      module, symbol.c_str());
+      }));
+  return constant;
 }
 
 Status CudaExecutable::prepare(const std::string &name,
@@ -160,9 +160,11 @@ Status CudaExecutable::prepare(const std::string &name,
                                        CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
                                        kernel.function);
       }));
+  constexpr uint32_t kKnownFlags =
+      kCudaDependentLaunch | kCudaTensorMaps | kCudaPairedBlocks;
   const auto [threads, sharedBytes, blocksPerSm, flags] = kernel.geometry;
   if (threads == 0 || threads > uint32_t(mostThreads) ||
-      sharedBytes > INT32_MAX || (flags & ~kCudaDependentLaunch) != 0)
+      sharedBytes > INT32_MAX || (flags & ~kKnownFlags) != 0)
     return dataLoss(fmt::format(
         "kernel \"{}\" asks for {} of at most {} threads, {} bytes of shared "
         "memory, flags {}; recompile with betz compile",

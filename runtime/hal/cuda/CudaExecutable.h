@@ -31,6 +31,11 @@ private:
   Status loadImage(std::span<const std::byte> image);
   Status addKernel(const std::string &name);
   Result<CUmodule> findModule(const std::string &name, CUfunction &function);
+  struct Constant {
+    CUdeviceptr address = 0;
+    size_t bytes = 0;
+  };
+  Result<Constant> findConstant(CUmodule module, const std::string &symbol);
   Result<CudaLaunchGeometry> readGeometry(CUmodule module,
                                           const std::string &name);
   Result<std::vector<CudaTensorMap>> readMaps(CUmodule module,

@@ -78,15 +78,22 @@ Status CudaStream::encode(CUtensorMap &encoded, const CudaTensorMap &map,
                        int64_t(map.offsetBytes) - int64_t(map.columns) * 2;
   if (room < 0 || map.rowBytes == 0)
     return internalError("a tensor map of an operand without a row");
-  const cuuint64_t sizes[] = {map.columns, cuuint64_t(room) / map.rowBytes + 1};
-  const cuuint64_t strides[] = {map.rowBytes};
-  const cuuint32_t box[] = {64, map.boxRows};
-  const cuuint32_t steps[] = {1, 1};
+  const cuuint64_t rows = cuuint64_t(room) / map.rowBytes + 1;
+  const cuuint64_t pitch = map.rowBytes;
+  const cuuint64_t plainSizes[] = {map.columns, rows};
+  const cuuint64_t groupSizes[] = {map.columns, 2, 4, 4, rows / 32};
+  const cuuint64_t plainStrides[] = {pitch};
+  const cuuint64_t groupStrides[] = {pitch, 8 * pitch, 2 * pitch, 32 * pitch};
+  const cuuint32_t plainBox[] = {64, map.boxRows};
+  const cuuint32_t groupBox[] = {64, 2, 4, 4, map.boxRows / 32};
+  const cuuint32_t steps[] = {1, 1, 1, 1, 1};
+  const bool plain = map.interleaved == 0;
   return context->call("describe an operand", [&](const CudaDriver &cuda) {
     return cuda.cuTensorMapEncodeTiled(
-        &encoded, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2,
-        reinterpret_cast<void *>(addressOf(slice) + map.offsetBytes), sizes,
-        strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
+        &encoded, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, plain ? 2 : 5,
+        reinterpret_cast<void *>(addressOf(slice) + map.offsetBytes),
+        plain ? plainSizes : groupSizes, plain ? plainStrides : groupStrides,
+        plain ? plainBox : groupBox, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
         CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
         CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   });
@@ -99,8 +106,7 @@ Status CudaStream::launch(const KernelLaunch &launch) {
   BETZ_RETURN_IF_ERROR(checkRange(launch.extents, 0));
   const CudaKernel &kernel = kernels[launch.kernel];
   BETZ_ASSIGN_OR_RETURN(uint32_t blocks,
-                        cudaGridSize(launch.maxTasks,
-                                     kernel.geometry.blocksPerSm,
+                        cudaGridSize(launch.maxTasks, kernel.geometry,
                                      context->multiprocessors()));
   if (blocks == 0)
     return Status::ok();

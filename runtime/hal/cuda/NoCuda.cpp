@@ -14,6 +14,8 @@ Status noHeaders() {
 
 Result<std::unique_ptr<Device>> createCudaDevice(int) { return noHeaders(); }
 
+DeviceState readCudaState(int) { return {}; }
+
 Result<std::unique_ptr<CudaBaseline>> openCudaBaseline(int) {
   return noHeaders();
 }

@@ -70,6 +70,22 @@ TEST(BenchReport, FractionsAreOfTheLimits) {
   EXPECT_FALSE(toJson(makeProfile(), {}).contains("peak_fraction"));
 }
 
+TEST(BenchReport, StepsInFlightAndTheDeviceAreThereWhereKnown) {
+  StepProfile profile = makeProfile();
+  Json json = toJson(profile, MachineLimits());
+  for (const char *key : {"in_flight_us", "windows_per_s", "device_state"})
+    EXPECT_FALSE(json.contains(key)) << key;
+  profile.batch = 16;
+  profile.inFlight = 4e-6;
+  profile.device.watts = 350.5;
+  profile.device.memoryUsed = 3000;
+  json = toJson(profile, MachineLimits());
+  EXPECT_DOUBLE_EQ(json["in_flight_us"], 4);
+  EXPECT_DOUBLE_EQ(json["windows_per_s"], 4e6);
+  const Json expected = {{"memory_used_bytes", 3000}, {"watts", 350.5}};
+  EXPECT_EQ(json["device_state"], expected);
+}
+
 TEST(BenchPictures, TheTraceHasEachLaunch) {
   Result<Json> trace = parseJson(traceJson(makeProfile(), "a step"));
   ASSERT_TRUE(trace.isOk());

@@ -4,10 +4,12 @@
 #include "runtime/hal/cuda/CudaArchitecture.h"
 #include "runtime/hal/cuda/CudaDevice.h"
 #include "runtime/hal/cuda/CudaGrid.h"
+#include "runtime/program/KernelAbi.h"
 #include "tests/runtime/hal/CudaCode.h"
 
 #include <cstdlib>
 #include <dlfcn.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <random>
 
@@ -44,8 +46,8 @@ TEST(CudaArchitecture, CodeRunsWhereItsNameSays) {
 }
 
 TEST(CudaGrid, HasABlockATaskOrFillsTheDevice) {
-  auto size = [](int64_t tasks, uint32_t blocksPerSm) {
-    auto blocks = cudaGridSize(tasks, blocksPerSm, 132);
+  auto size = [](int64_t tasks, uint32_t blocksPerSm, uint32_t flags = 0) {
+    auto blocks = cudaGridSize(tasks, {32, 0, blocksPerSm, flags}, 132);
     return blocks.isOk() ? int64_t(*blocks) : -1;
   };
   EXPECT_EQ(size(0, 0), 0);
@@ -56,7 +58,19 @@ TEST(CudaGrid, HasABlockATaskOrFillsTheDevice) {
   EXPECT_EQ(size(263, 2), 263);
   EXPECT_EQ(size(265, 2), 264);
   EXPECT_EQ(size(INT64_MAX, 1), 132);
+  EXPECT_EQ(size(5, 1, kCudaPairedBlocks), 6);
+  EXPECT_EQ(size(6, 0, kCudaPairedBlocks), 6);
+  EXPECT_EQ(size(0, 1, kCudaPairedBlocks), 0);
   EXPECT_EQ(size(INT64_MAX, UINT32_MAX), -1);
+}
+
+TEST(NoCudaDriver, IsAClearError) {
+  if (::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL))
+    GTEST_SKIP() << "this machine has a CUDA driver";
+  Status status = createCudaDevice(0).status();
+  EXPECT_EQ(status.getCode(), StatusCode::Unavailable);
+  EXPECT_NE(status.message().find("run with --device cpu"), std::string::npos)
+      << status.message();
 }
 
 class Cuda : public testing::Test {
@@ -177,9 +191,22 @@ TEST_F(Cuda, WrongImagesAreClearErrors) {
   EXPECT_NE(error.find("0 of at most"), error.npos) << error;
   error = loadError(head + constant + "{1, 8};\n" + entry, "k");
   EXPECT_NE(error.find("2049 of at most"), error.npos) << error;
-  error = loadError(head + constant + "{1,0,0,0,0,0,0,0,0,0,0,0,2};\n" + entry,
+  error = loadError(head + constant + "{1,0,0,0,0,0,0,0,0,0,0,0,8};\n" + entry,
                     "k");
-  EXPECT_NE(error.find("flags 2"), error.npos) << error;
+  EXPECT_NE(error.find("flags 8"), error.npos) << error;
+  const std::string mapped = constant + "{1,0,0,0,0,0,0,0,0,0,0,0,2};\n";
+  error = loadError(head + mapped + entry, "k");
+  EXPECT_NE(error.find("find \"k_maps\" beside its kernel"), error.npos)
+      << error;
+  const std::string maps = ".visible .const .align 4 .b8 k_maps";
+  for (const char *bytes : {"[16]", "[1000]"}) {
+    error = loadError(head + mapped + maps + bytes + " = {1};\n" + entry, "k");
+    EXPECT_NE(error.find("\"k_maps\" in the machine code has"), error.npos)
+        << error;
+  }
+  const std::string one = fmt::format("[{}]", sizeof(CudaTensorMap));
+  error = loadError(head + mapped + maps + one + " = {1};\n" + entry, "k");
+  EXPECT_EQ(error, "");
   error = loadError(head + constant + "{1,0,0,0,0,0,16};\n" + entry, "k");
   EXPECT_NE(error.find("1048576 bytes of shared memory"), error.npos) << error;
   error = loadError(head + constant + "{1};\n" + entry, "k");
@@ -230,17 +257,20 @@ public:
 class StandInCuda : public Cuda {
 protected:
   void SetUp() override {
-    void *library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    library = ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     void *symbol =
         library ? ::dlsym(library, "standInCudaLiveObjects") : nullptr;
     if (!symbol)
       GTEST_SKIP() << "for ctest's hal_test_cuda, which brings a driver that "
                       "fails on request";
     liveObjects = reinterpret_cast<int (*)()>(symbol);
+    before = liveObjects();
     Cuda::SetUp();
   }
 
+  void *library = nullptr;
   int (*liveObjects)() = nullptr;
+  int before = 0; // objects alive
 };
 
 TEST_F(StandInCuda, EverythingIsFreed) {
@@ -248,12 +278,32 @@ TEST_F(StandInCuda, EverythingIsFreed) {
   check(stream->mark(0));
   check(stream->beginCapture()); // and left so
   auto staging = take(device->allocate(100, MemoryKind::Staging));
-  EXPECT_GT(liveObjects(), 0);
+  EXPECT_GT(liveObjects(), before);
   // What a device made keeps it open.
   device.reset();
   staging.reset();
   stream.reset();
-  EXPECT_EQ(liveObjects(), 0);
+  EXPECT_EQ(liveObjects(), before);
+}
+
+TEST_F(StandInCuda, LoadingAsksForNothingThatIsNotThere) {
+  auto failed =
+      reinterpret_cast<int (*)()>(::dlsym(library, "standInCudaFailedLookups"));
+  ASSERT_TRUE(failed);
+  const int before = failed();
+  take(device->loadExecutable(packPtx({kTestKernelsPtx}),
+                              std::vector<std::string>{"scale", "add_bias"}));
+  EXPECT_EQ(failed(), before);
+}
+
+TEST_F(StandInCuda, StateIsWhatNvmlSays) {
+  const DeviceState state = readCudaState(0);
+  EXPECT_EQ(state.utilization, 0.37);
+  EXPECT_EQ(state.memoryUsed, 3000);
+  EXPECT_EQ(state.memoryTotal, 4000);
+  EXPECT_EQ(state.watts, std::nullopt);
+  EXPECT_EQ(state.coreHertz, 1980e6);
+  EXPECT_EQ(state.memoryHertz, 3201e6);
 }
 
 TEST_F(StandInCuda, NoDeviceIsAClearError) {
@@ -273,30 +323,23 @@ TEST_F(StandInCuda, NoDeviceIsAClearError) {
 TEST_F(StandInCuda, FailuresNameDeviceCallAndCause) {
   auto memory = take(device->allocate(64, MemoryKind::Device));
   const std::string device0 = "cuda:0 (Stand-in, sm_90): ";
+  const std::string outOfMemory =
+      "CUDA_ERROR_OUT_OF_MEMORY (as the stand-in says); 1000 of its 4000 bytes "
+      "are free";
   {
     Fault fault("cuMemAlloc=2");
     EXPECT_EQ(device->allocate(64, MemoryKind::Device).status().message(),
-              device0 + "cannot allocate 64 bytes: 1000 of its 4000 are free");
+              device0 + "cannot allocate 64 bytes: " + outOfMemory);
     EXPECT_EQ(
         device->wrapHost(std::as_bytes(std::span("x"))).status().message(),
-        device0 + "cannot allocate 2 bytes: 1000 of its 4000 are free");
+        device0 + "cannot allocate 2 bytes: " + outOfMemory);
   }
   {
     Fault fault("cuMemHostAlloc=2");
     Status status = device->allocate(64, MemoryKind::Staging).status();
     EXPECT_EQ(status.getCode(), StatusCode::ResourceExhausted);
     EXPECT_EQ(status.message(),
-              device0 + "cannot pin 64 bytes of host memory: "
-                        "CUDA_ERROR_OUT_OF_MEMORY (as the stand-in says)");
-  }
-  {
-    Fault fault("cuStreamSynchronize=700");
-    Status status = stream->synchronize();
-    EXPECT_EQ(status.getCode(), StatusCode::Internal);
-    EXPECT_EQ(status.message(),
-              device0 + "cannot finish what it was given: "
-                        "CUDA_ERROR_ILLEGAL_ADDRESS (as the stand-in says); "
-                        "this process can use the device no more: restart it");
+              device0 + "cannot pin 64 bytes of host memory: " + outOfMemory);
   }
   {
     Fault fault("cuMemcpyHtoDAsync=1000");
@@ -310,8 +353,39 @@ TEST_F(StandInCuda, FailuresNameDeviceCallAndCause) {
               error.npos)
         << error;
   }
+  for (const char *setting :
+       {"cuModuleLoadDataEx=200", "cuModuleLoadDataEx=209"}) {
+    Fault fault(setting);
+    std::string error = loadError(kTestKernelsPtx, "scale");
+    EXPECT_NE(error.find("the NVIDIA driver may be older than this code"),
+              error.npos)
+        << error;
+  }
   std::string error = loadError("junk", "scale");
   EXPECT_NE(error.find("no version; line 1; recompile"), error.npos) << error;
+}
+
+TEST_F(StandInCuda, ALostDeviceFailsFastWithTheSame) {
+  auto memory = take(device->allocate(64, MemoryKind::Device));
+  Status lost;
+  {
+    Fault fault("cuStreamSynchronize=700");
+    lost = stream->synchronize();
+  }
+  EXPECT_EQ(lost.getCode(), StatusCode::Internal);
+  EXPECT_EQ(lost.message(),
+            "cuda:0 (Stand-in, sm_90): cannot finish what it was given: "
+            "CUDA_ERROR_ILLEGAL_ADDRESS (as the stand-in says); this process "
+            "can use the device no more: restart it");
+  // The driver would succeed again; nobody asks it.
+  EXPECT_EQ(stream->synchronize().message(), lost.message());
+  EXPECT_EQ(stream->copyToDevice({memory.get(), 0}, "xyz", 3).message(),
+            lost.message());
+  EXPECT_EQ(device->allocate(64, MemoryKind::Device).status().message(),
+            lost.message());
+  EXPECT_EQ(device->createStream().status().message(), lost.message());
+  EXPECT_NE(loadError(kTestKernelsPtx, "scale").find(lost.message()),
+            std::string::npos);
 }
 
 TEST_F(StandInCuda, AFailedCaptureLeavesAUsableStream) {

@@ -41,6 +41,8 @@ struct CUevent_st {
 };
 struct CUstream_st {
   CUgraph capture = nullptr;
+  /// Runs at the next wait, as late as a real stream may.
+  std::vector<std::function<void()>> pending;
 };
 
 namespace {
@@ -49,6 +51,7 @@ std::mutex mutex;
 CUctx_st primaryContext;
 std::map<CUdeviceptr, size_t> allocations;
 int liveObjects = 0;
+int failedLookups = 0;
 thread_local int contextDepth = 0;
 thread_local int captures = 0;
 
@@ -94,10 +97,14 @@ void countObject(int change) {
 }
 
 void submit(CUstream stream, std::function<void()> work) {
-  if (stream->capture)
-    stream->capture->nodes.push_back(std::move(work));
-  else
+  (stream->capture ? stream->capture->nodes : stream->pending)
+      .push_back(std::move(work));
+}
+
+void finish(CUstream stream) {
+  for (const std::function<void()> &work : stream->pending)
     work();
+  stream->pending.clear();
 }
 
 /// Finds "PREFIX NAME" up to a bracket, repeatedly: calls found(name, rest).
@@ -111,8 +118,9 @@ void parse(std::string_view text, std::string_view prefix,
   }
 }
 
+/// Of "[SIZE] = {1, 2}": as many as SIZE, zero where none are given.
 std::vector<unsigned char> parseBytes(std::string_view text) {
-  std::vector<unsigned char> bytes(sizeof(betz::CudaLaunchGeometry));
+  std::vector<unsigned char> bytes(size_t(std::atoi(text.data() + 1)));
   size_t at = text.find('{');
   for (unsigned char &byte : bytes) {
     if (text[at] == '}')
@@ -138,6 +146,11 @@ extern "C" {
 __attribute__((visibility("default"))) int standInCudaLiveObjects() {
   std::lock_guard lock(mutex);
   return liveObjects + int(allocations.size());
+}
+
+/// How often a constant was asked for that is not there.
+__attribute__((visibility("default"))) int standInCudaFailedLookups() {
+  return failedLookups;
 }
 
 CUresult cuInit(unsigned) { return CUresult(setting("cuInit", 0)); }
@@ -166,6 +179,11 @@ CUresult cuDeviceGet(CUdevice *device, int ordinal) {
 
 CUresult cuDeviceGetName(char *name, int length, CUdevice) {
   std::strncpy(name, "Stand-in", size_t(length));
+  return CUDA_SUCCESS;
+}
+
+CUresult cuDeviceGetPCIBusId(char *id, int length, CUdevice) {
+  std::strncpy(id, "0000:18:00.0", size_t(length));
   return CUDA_SUCCESS;
 }
 
@@ -367,8 +385,10 @@ CUresult cuModuleGetGlobal(CUdeviceptr *address, size_t *bytes, CUmodule module,
   if (CUresult result = enter("cuModuleGetGlobal"))
     return result;
   auto constant = module->constants.find(name);
-  if (constant == module->constants.end())
+  if (constant == module->constants.end()) {
+    ++failedLookups;
     return CUDA_ERROR_NOT_FOUND;
+  }
   *address = reinterpret_cast<CUdeviceptr>(constant->second.data());
   *bytes = constant->second.size();
   return CUDA_SUCCESS;
@@ -396,6 +416,7 @@ CUresult cuStreamCreate(CUstream *stream, unsigned) {
 CUresult cuStreamDestroy(CUstream stream) {
   if (CUresult result = enter("cuStreamDestroy"))
     return result;
+  finish(stream);
   delete stream;
   countObject(-1);
   return CUDA_SUCCESS;
@@ -404,7 +425,10 @@ CUresult cuStreamDestroy(CUstream stream) {
 CUresult cuStreamSynchronize(CUstream stream) {
   if (stream->capture)
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-  return enter("cuStreamSynchronize");
+  if (CUresult result = enter("cuStreamSynchronize"))
+    return result;
+  finish(stream);
+  return CUDA_SUCCESS;
 }
 
 CUresult cuEventCreate(CUevent *event, unsigned) {
@@ -508,7 +532,7 @@ CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream) {
   if (stream->capture)
     return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   for (const std::function<void()> &node : executable->nodes)
-    node();
+    submit(stream, node);
   return CUDA_SUCCESS;
 }
 

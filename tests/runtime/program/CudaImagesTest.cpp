@@ -90,8 +90,8 @@ TEST_F(CudaImages, WrongNumbersAreNamed) {
   EXPECT_EQ(errorOf({}), "0 bytes are no CUDA code");
   EXPECT_EQ(errorOf(bytesOf("\177ELF............")), "this is no CUDA code");
   std::vector<std::byte> bad = code;
-  poke<uint32_t>(bad, 8, 2);
-  EXPECT_EQ(errorOf(bad), "the CUDA code has format 2, not 1");
+  poke<uint32_t>(bad, 8, 3);
+  EXPECT_EQ(errorOf(bad), "the CUDA code has format 3, not 2");
   bad = code;
   poke<uint32_t>(bad, 12, UINT32_MAX);
   EXPECT_NE(errorOf(bad).find("cannot list 4294967295 images"),

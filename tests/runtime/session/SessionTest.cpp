@@ -3,7 +3,9 @@
 #include "runtime/session/OpenDevice.h"
 #include "tests/runtime/session/SegmentSumProgram.h"
 
+#include <cstdlib>
 #include <fmt/format.h>
+#include <functional>
 #include <gtest/gtest.h>
 
 namespace betz {
@@ -115,6 +117,202 @@ TEST_F(SessionTest, CudaGivesWhatTheCpuGives) {
   EXPECT_NE(status.message().find("it has cuda:sm_80 compute_80"),
             std::string::npos)
       << status.message();
+}
+
+/// Random steps, `room` of them in flight, waited for in random order. Inputs
+/// are overwritten as soon as they are submitted.
+void expectStepsInFlight(Session &session, size_t room,
+                         const std::function<SegmentSumBatch()> &makeBatch,
+                         std::mt19937 &random) {
+  ASSERT_EQ(session.stepsInFlight(), room);
+  std::vector<std::pair<StepTicket, std::unique_ptr<SegmentSumBatch>>> flying;
+  for (int step = 0; step < 100; ++step) {
+    if (flying.size() == room || (step % 7 == 0 && !flying.empty())) {
+      const size_t which = random() % flying.size();
+      auto [ticket, batch] = std::move(flying[which]);
+      flying.erase(flying.begin() + ptrdiff_t(which));
+      Status status = session.wait(ticket);
+      ASSERT_TRUE(status.isOk()) << status.message();
+      ASSERT_EQ(batch->out, batch->expected) << "step " << step;
+      EXPECT_EQ(session.wait(ticket).getCode(), StatusCode::InvalidArgument);
+    }
+    auto batch = std::make_unique<SegmentSumBatch>(makeBatch());
+    auto ticket = session.submit(batch->inputs(), batch->outputs());
+    ASSERT_TRUE(ticket.isOk()) << ticket.status().message();
+    for (auto *values : {&batch->id, &batch->time, &batch->rowSplits})
+      values->assign(values->size(), -1);
+    flying.emplace_back(*ticket, std::move(batch));
+  }
+  // What is left is waited for by the session's end.
+}
+
+TEST_F(SessionTest, StepsInFlightGiveWhatStepsAloneGive) {
+  auto makeRandom = [&] {
+    std::vector<int> lengths(random() % 6);
+    for (int &length : lengths)
+      length = int(random() % 9);
+    return makeBatch(lengths);
+  };
+  for (size_t room : {1, 2, 3}) {
+    auto device = openDevice("cpu", {.threads = 2});
+    ASSERT_TRUE(device.isOk());
+    auto session =
+        Session::create(makeSegmentSumProgram(table, bias), *device, room);
+    ASSERT_TRUE(session.isOk()) << session.status().message();
+    expectStepsInFlight(**session, room, makeRandom, random);
+  }
+}
+
+TEST_F(SessionTest, CudaStepsInFlightGiveWhatStepsAloneGive) {
+  auto device = openDevice("cuda", {});
+  if (device.status().getCode() == StatusCode::Unavailable)
+    GTEST_SKIP() << device.status().message();
+  ASSERT_TRUE(device.isOk()) << device.status().message();
+  auto makeRandom = [&] {
+    std::vector<int> lengths(1 + random() % 5);
+    for (int &length : lengths)
+      length = int(random() % 9);
+    return makeBatch(lengths);
+  };
+  for (size_t room : {1, 2, 3}) {
+    auto session =
+        Session::create(makeCudaSegmentSumProgram(table, bias), *device, room);
+    ASSERT_TRUE(session.isOk()) << session.status().message();
+    expectStepsInFlight(**session, room, makeRandom, random);
+  }
+}
+
+class CudaFaults : public SessionTest {
+protected:
+  void SetUp() override {
+    auto opened = openDevice("cuda", {});
+    if (!opened.isOk())
+      GTEST_SKIP() << opened.status().message();
+    device = *opened;
+    if (device->name().find("Stand-in") == std::string::npos)
+      GTEST_SKIP() << "for ctest's session_test_cuda, which brings a driver "
+                      "that fails on request";
+  }
+  void TearDown() override { ::unsetenv("BETZ_STAND_IN_CUDA"); }
+  static void fail(const char *calls) {
+    ::setenv("BETZ_STAND_IN_CUDA", calls, 1);
+  }
+
+  std::shared_ptr<Device> device;
+};
+
+TEST_F(CudaFaults, OutOfMemoryAtLoadSaysWhatIsAskedAndFree) {
+  fail("cuMemAlloc=2");
+  Status status =
+      Session::create(makeCudaSegmentSumProgram(table, bias), device).status();
+  EXPECT_EQ(status.getCode(), StatusCode::ResourceExhausted);
+  EXPECT_EQ(status.message(),
+            "cuda:0 (Stand-in, sm_90): cannot allocate 192 bytes: "
+            "CUDA_ERROR_OUT_OF_MEMORY (as the stand-in says); 1000 of its 4000 "
+            "bytes are free");
+}
+
+TEST_F(CudaFaults, AFailedLaunchLeavesTheStepInFlight) {
+  auto session =
+      Session::create(makeCudaSegmentSumProgram(table, bias), device, 2);
+  ASSERT_TRUE(session.isOk()) << session.status().message();
+  SegmentSumBatch first = makeBatch({3, 2}), second = makeBatch({4});
+  auto ticket = (*session)->submit(first.inputs(), first.outputs());
+  ASSERT_TRUE(ticket.isOk());
+  fail("cuGraphLaunch=2");
+  EXPECT_EQ((*session)->run(second.inputs(), second.outputs()).getCode(),
+            StatusCode::ResourceExhausted);
+  fail("");
+  EXPECT_TRUE((*session)->run(second.inputs(), second.outputs()).isOk());
+  EXPECT_TRUE((*session)->wait(*ticket).isOk());
+  EXPECT_EQ(first.out, first.expected);
+  EXPECT_EQ(second.out, second.expected);
+}
+
+TEST_F(CudaFaults, ADeviceLostInMidRunFailsEveryLaterStepAlike) {
+  auto session =
+      Session::create(makeCudaSegmentSumProgram(table, bias), device, 2);
+  ASSERT_TRUE(session.isOk()) << session.status().message();
+  SegmentSumBatch first = makeBatch({3, 2}), second = makeBatch({4});
+  auto one = (*session)->submit(first.inputs(), first.outputs());
+  auto two = (*session)->submit(second.inputs(), second.outputs());
+  ASSERT_TRUE(one.isOk() && two.isOk());
+  fail("cuStreamSynchronize=700");
+  const Status lost = (*session)->wait(*one);
+  EXPECT_NE(lost.message().find("this process can use the device no more"),
+            std::string::npos)
+      << lost.message();
+  fail("");
+  EXPECT_EQ((*session)->wait(*two).message(), lost.message());
+  EXPECT_EQ((*session)->run(first.inputs(), first.outputs()).message(),
+            lost.message());
+}
+
+// On a GPU, and on the stand-in.
+TEST_F(SessionTest, CudaCodeThatTheDriverRefusesIsPassedOver) {
+  auto device = openDevice("cuda", {});
+  if (device.status().getCode() == StatusCode::Unavailable)
+    GTEST_SKIP() << device.status().message();
+  auto program =
+      std::make_shared<Program>(*makeCudaSegmentSumProgram(table, bias));
+  const std::vector<std::byte> junk = packPtx({"not PTX at all"});
+  auto &executables = program->targets.front().executables;
+  executables.insert(executables.begin(), {"compute_52", {"junk", junk}});
+  testing::internal::CaptureStderr();
+  auto session = Session::create(program, *device);
+  const std::string said = testing::internal::GetCapturedStderr();
+  ASSERT_TRUE(session.isOk()) << session.status().message();
+  EXPECT_EQ((*session)->isa(), "compute_80");
+  EXPECT_NE(said.find("cannot load the kernels"), said.npos) << said;
+  EXPECT_NE(said.find("; taking its compute_80 code instead"), said.npos)
+      << said;
+  expectRuns(**session, {3, 2}, {2, 8});
+
+  executables.pop_back();
+  Status refused = Session::create(program, *device).status();
+  EXPECT_EQ(refused.getCode(), StatusCode::DataLoss);
+  EXPECT_NE(refused.message().find("cannot load the kernels"), said.npos)
+      << refused.message();
+}
+
+TEST_F(SessionTest, AStepThatFailsLeavesTheOthers) {
+  auto device = openDevice("cpu", {.threads = 1});
+  ASSERT_TRUE(device.isOk());
+  auto opened = Session::create(makeSegmentSumProgram(table, bias), *device, 2);
+  ASSERT_TRUE(opened.isOk());
+  Session &session = **opened;
+  SegmentSumBatch first = makeBatch({3, 2}), second = makeBatch({4});
+  SegmentSumBatch wrong = makeBatch({2}), third = makeBatch({1});
+  wrong.id[0] = kIds;
+  auto ticket = session.submit(first.inputs(), first.outputs());
+  ASSERT_TRUE(ticket.isOk());
+  EXPECT_EQ(session.submit(wrong.inputs(), wrong.outputs()).status().getCode(),
+            StatusCode::InvalidArgument);
+  auto other = session.submit(second.inputs(), second.outputs());
+  ASSERT_TRUE(other.isOk()) << other.status().message();
+  const Status full = session.submit(third.inputs(), third.outputs()).status();
+  EXPECT_EQ(full.getCode(), StatusCode::Unavailable);
+  EXPECT_EQ(full.message(), "2 of 2 steps are in flight; wait for one before "
+                            "another is submitted");
+  EXPECT_EQ(session.run(third.inputs(), third.outputs()).message(),
+            full.message());
+  EXPECT_TRUE(session.wait(*other).isOk());
+  EXPECT_TRUE(session.run(third.inputs(), third.outputs()).isOk());
+  EXPECT_TRUE(session.wait(*ticket).isOk());
+  EXPECT_EQ(first.out, first.expected);
+  EXPECT_EQ(second.out, second.expected);
+  EXPECT_EQ(third.out, third.expected);
+  EXPECT_EQ(session.wait(*ticket).message(),
+            "the step to wait for is not in flight: wait once for each submit");
+}
+
+TEST_F(SessionTest, AnOutputBoundTwiceIsAnError) {
+  auto session = open(makeSegmentSumProgram(table, bias));
+  SegmentSumBatch batch = makeBatch({2});
+  std::vector<OutputBinding> outputs = batch.outputs();
+  outputs.push_back(outputs.front());
+  EXPECT_EQ(session->run(batch.inputs(), outputs).message(),
+            "output out is bound twice");
 }
 
 TEST_F(SessionTest, DevicesAreCalledByName) {

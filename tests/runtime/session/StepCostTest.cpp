@@ -96,6 +96,43 @@ TEST(StepCost, NullDeviceSeesOneGraphAndOneWait) {
   }
 }
 
+TEST(StepCost, TwoStepsInFlightCostTwiceOne) {
+  std::mt19937 random(std::random_device{}());
+  const std::vector<float> table = randomFloats(kIds * kColumns, random);
+  const std::vector<float> bias = randomFloats(kColumns, random);
+  auto device = std::make_shared<NullDevice>();
+  auto session = Session::create(makeSegmentSumProgram(table, bias), device, 2);
+  ASSERT_TRUE(session.isOk()) << session.status().message();
+  // Weights once; arena, exchange and staging for each step.
+  EXPECT_EQ(device->counters().allocations, 1 + 2 * 3);
+  EXPECT_EQ(device->counters().executables, 1);
+  EXPECT_EQ(device->counters().captures, 2 * 2);
+  SegmentSumBatch first({3, 2}, table, bias, random);
+  SegmentSumBatch second({8, 8, 8, 8, 8}, table, bias, random);
+  const std::vector<InputBinding> inputs[] = {first.inputs(), second.inputs()};
+  const std::vector<OutputBinding> outputs[] = {first.outputs(),
+                                                second.outputs()};
+  NullCounters expected = device->counters();
+  const int64_t before = heapAllocations;
+  auto one = (*session)->submit(inputs[0], outputs[0]);
+  auto two = (*session)->submit(inputs[1], outputs[1]);
+  EXPECT_EQ(heapAllocations - before, 0);
+  ASSERT_TRUE(one.isOk() && two.isOk());
+  // All is given to the device before the first wait.
+  expected.launches += 4;
+  expected.copiesToDevice += 2;
+  expected.copiesToHost += 2;
+  expected.graphLaunches += 2;
+  EXPECT_EQ(device->counters(), expected);
+  for (StepTicket ticket : {*one, *two}) {
+    EXPECT_TRUE((*session)->wait(ticket).isOk());
+    ++expected.synchronizations;
+    EXPECT_EQ(device->counters(), expected);
+  }
+  EXPECT_EQ(heapAllocations - before, 0);
+  EXPECT_EQ(second.out, std::vector<float>(second.out.size(), 0));
+}
+
 TEST(StepCost, FarApartInputsAreCopiedAlone) {
   std::mt19937 random(std::random_device{}());
   const std::vector<float> table = randomFloats(kIds * kColumns, random);
