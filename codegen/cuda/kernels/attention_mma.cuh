@@ -16,13 +16,15 @@ namespace betz {
 
 /// Spec: as visibility.cuh, and heads, kvHeads, headSize (a multiple of 16 up
 /// to 128), scale, q, k, v (16-byte aligned bf16), qStride, kStride, vStride,
-/// queryTile (64 or 128), skipsByTime, skipsCausal, skipsByMap.
+/// queryTile (64 or 128), skipsByTime, skipsCausal, skipsByMap. Beside shared memory
+/// given to it, it has times of key blocks.
 template <typename Spec> class AttentionMma {
   static constexpr int D = Spec::headSize, BQ = Spec::queryTile, BK = 64;
   static constexpr int threads = 2 * BQ;
   static constexpr int pitch = D * 2 + 16; // bytes of a row
   static constexpr int tileBytes = BK * pitch;
   static constexpr int chunks = D / 8;
+  static constexpr int measured = 64; // blocks
   static constexpr bool masks = Spec::causal || Spec::timed || Spec::mapped;
 
 public:
@@ -43,21 +45,24 @@ public:
     if (batch >= Spec::batches(extents))
       return;
     keys = keyRange(spec, batch);
-    if constexpr (Spec::skipsByTime)
-      setTimeRange();
+    if constexpr (Spec::skipsByTime) {
+      tileTimes = timesOf(firstQuery, BQ);
+      warpTimes = timesOf(firstQuery + warp * 16, 16);
+    }
     loadQueries();
-    int block = nextSeen(keys.first);
-    if (block < keys.end)
-      loadKeys(block, 0);
+    Block block = nextSeen(keys.first);
+    if (block.at < keys.end)
+      loadKeys(block.at, 0);
     commitCopies();
     waitCopies<0>();
     __syncthreads();
-    for (int slot = 0; block < keys.end; slot ^= 1) {
-      const int next = nextSeen(block + BK);
-      if (next < keys.end)
-        loadKeys(next, slot ^ 1);
+    for (int slot = 0; block.at < keys.end; slot ^= 1) {
+      const Block next = nextSeen(block.at + BK);
+      if (next.at < keys.end)
+        loadKeys(next.at, slot ^ 1);
       commitCopies();
-      takeBlock(block, slot);
+      if (block.seen)
+        takeBlock(block, slot);
       waitCopies<0>();
       __syncthreads();
       block = next;
@@ -68,41 +73,92 @@ public:
   }
 
 private:
-  /// The times that any query of the tile sees.
-  __device__ __forceinline__ void setTimeRange() {
-    earliest = 0x7fffffff, latest = -0x7fffffff - 1;
-    for (int q = firstQuery + lane; q < firstQuery + BQ && q < Spec::queries;
-         q += 32)
-      earliest = min(earliest, spec.bounds[2 * q]),
-      latest = max(latest, spec.bounds[2 * q + 1]);
-    earliest = __reduce_min_sync(0xffffffffu, earliest);
-    latest = __reduce_max_sync(0xffffffffu, latest);
+  /// Keys from `at` on, and what the warp's queries see of them: something, and
+  /// all.
+  struct Block {
+    int at;
+    bool seen, whole;
+  };
+
+  /// Times that some, and that every query of a range sees.
+  struct Times {
+    int earliest, latest, first, last;
+  };
+
+  __device__ __forceinline__ Times timesOf(int query, int count) const {
+    const int lowest = -0x7fffffff - 1, highest = 0x7fffffff;
+    Times times = {highest, lowest, lowest, highest};
+    for (int q = query + lane; q < query + count && q < Spec::queries;
+         q += 32) {
+      const int from = spec.bounds[2 * q], to = spec.bounds[2 * q + 1];
+      times.earliest = min(times.earliest, from);
+      times.latest = max(times.latest, to);
+      times.first = max(times.first, from);
+      times.last = min(times.last, to);
+    }
+    times.earliest = __reduce_min_sync(0xffffffffu, times.earliest);
+    times.latest = __reduce_max_sync(0xffffffffu, times.latest);
+    times.first = __reduce_max_sync(0xffffffffu, times.first);
+    times.last = __reduce_min_sync(0xffffffffu, times.last);
+    return times;
   }
 
-  /// The first key block from `block` on that some query may see; the same in
-  /// every warp.
-  __device__ __forceinline__ int nextSeen(int block) const {
+  /// Times of the keys of the blocks from `block` on, for nextSeen. All threads
+  /// of the block of threads.
+  __device__ __forceinline__ void measureBlocks(int block) const {
+    __syncthreads();
+    for (int i = warp; i < measured && block + i * BK < keys.end;
+         i += threads / 32) {
+      const int first = block + i * BK, end = min(first + BK, keys.end);
+      int low = 0x7fffffff, high = -0x7fffffff - 1;
+#pragma unroll
+      for (int key = first + lane; key < first + BK; key += 32) {
+        const int time = spec.keyTime[min(key, end - 1)];
+        low = min(low, time), high = max(high, time);
+      }
+      low = __reduce_min_sync(0xffffffffu, low);
+      high = __reduce_max_sync(0xffffffffu, high);
+      if (lane == 0)
+        ranges()[i] = make_int2(low, high);
+    }
+    __syncthreads();
+  }
+  __device__ __forceinline__ static int2 *ranges() {
+    __shared__ int2 ranges[Spec::skipsByTime ? measured : 1];
+    return ranges;
+  }
+
+  /// The first key block from `at` on that some query of the tile may see; the
+  /// same in every warp.
+  __device__ __forceinline__ Block nextSeen(int at) const {
+    Block block = {at, true, !masks};
     if constexpr (Spec::skipsByTime) {
-      for (; block < keys.end; block += BK) {
-        int low = 0x7fffffff, high = -0x7fffffff - 1;
-        for (int key = block + lane; key < block + BK && key < keys.end;
-             key += 32)
-          low = min(low, spec.keyTime[key]),
-          high = max(high, spec.keyTime[key]);
-        low = __reduce_min_sync(0xffffffffu, low);
-        high = __reduce_max_sync(0xffffffffu, high);
-        if (low <= latest && high >= earliest)
+      for (; block.at < keys.end; block.at += BK) {
+        const int i = (block.at - keys.first) / BK;
+        if (i % measured == 0)
+          measureBlocks(block.at);
+        const int2 range = ranges()[i % measured];
+        if (range.x <= tileTimes.latest && range.y >= tileTimes.earliest) {
+          block.seen =
+              range.x <= warpTimes.latest && range.y >= warpTimes.earliest;
+          block.whole = !Spec::mapped && range.x >= warpTimes.first &&
+                        range.y <= warpTimes.last;
           break;
+        }
       }
     }
     if constexpr (Spec::skipsCausal)
-      if (block > keys.end - Spec::queries + firstQuery + BQ - 1)
-        return keys.end;
-    if constexpr (Spec::skipsByMap) {
-      for (; block < keys.end; block += BK)
-        if (mapShows((block - keys.first) / Spec::mapBlock))
+      if (block.at > keys.end - Spec::queries + firstQuery + BQ - 1)
+        block.at = keys.end;
+    if constexpr (Spec::skipsByMap && !Spec::skipsByTime) {
+      for (; block.at < keys.end; block.at += BK)
+        if (mapShows((block.at - keys.first) / Spec::mapBlock))
           break;
+      // A map block holds whole key blocks, and a tile lies in one of its rows.
+      block.whole = Spec::mapBlock % BK == 0 && Spec::mapBlock % BQ == 0;
     }
+    if (Spec::causal || block.at + BK > keys.end)
+      block.whole = false;
     return block;
   }
 
@@ -148,7 +204,7 @@ private:
     }
   }
 
-  __device__ __forceinline__ void takeBlock(int block, int slot) {
+  __device__ __forceinline__ void takeBlock(const Block &block, int slot) {
     const uint32 keyTile = buffers + slot * 2 * tileBytes;
     float scores[BK / 8][4] = {};
 #pragma unroll
@@ -166,8 +222,8 @@ private:
         multiplyAdd(scores[2 * n + 1], query, b[2], b[3]);
       }
     }
-    if (masks || block + BK > keys.end)
-      mask(scores, block);
+    if (!block.whole)
+      mask(scores, block.at);
     softmax(scores);
     addValues(scores, keyTile + tileBytes);
   }
@@ -175,20 +231,21 @@ private:
   /// Scores of keys that are not seen become -infinity.
   __device__ __forceinline__ void mask(float (&scores)[BK / 8][4],
                                        int block) {
+    const int q = firstQuery + warp * 16 + lane / 4;
+    const QueryView views[] = {viewOf(spec, min(q, Spec::queries - 1), keys),
+                               viewOf(spec, min(q + 8, Spec::queries - 1),
+                                      keys)};
 #pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int q =
-          min(firstQuery + warp * 16 + lane / 4 + half * 8, Spec::queries - 1);
-      const QueryView view = viewOf(spec, q, keys);
+    for (int n = 0; n < BK / 8; ++n)
 #pragma unroll
-      for (int n = 0; n < BK / 8; ++n)
+      for (int j = 0; j < 2; ++j) {
+        const int key = block + n * 8 + lane % 4 * 2 + j;
+        const int there = min(key, keys.end - 1); // reads without a branch
 #pragma unroll
-        for (int j = 0; j < 2; ++j) {
-          const int key = block + n * 8 + lane % 4 * 2 + j;
-          if (key >= keys.end || !sees(spec, view, keys, key))
+        for (int half = 0; half < 2; ++half)
+          if (!sees(spec, views[half], keys, there) || key >= keys.end)
             scores[n][half * 2 + j] = -kInfinity;
-        }
-    }
+      }
   }
 
   __device__ __forceinline__ void softmax(float (&scores)[BK / 8][4]) {
@@ -283,7 +340,7 @@ private:
   int firstQuery, head;
   int64 batch;
   KeyRange keys;
-  int earliest, latest;
+  Times tileTimes, warpTimes;
   float sums[D / 8][4] = {};
   float maxima[2] = {-kInfinity, -kInfinity};
   float totals[2] = {};

@@ -49,7 +49,7 @@ __device__ __forceinline__ bool sees(const Spec &spec, const QueryView &view,
   if constexpr (Spec::causal)
     seen = key <= view.lastKey;
   if constexpr (Spec::timed) {
-    const int time = spec.keyTime[key];
+    const int time = __ldg(spec.keyTime + key);
     seen = seen && view.earliest <= time && time <= view.latest;
   }
   if constexpr (Spec::mapped) {
