@@ -46,24 +46,29 @@ def run(*command):
     return ran.stdout
 
 
-def find_kernel(text, section):
-    """Where the only kernel of a section begins and ends in a module's text."""
-    opening = re.compile(r"^( *)(%\w+) = betz\.kernel \w+ \"(" + section + r"__\w+)\".*\{$",
-                         re.MULTILINE)
-    found = list(opening.finditer(text))
-    if len(found) != 1:
-        sys.exit(f"prepare.py: error: {len(found)} kernels of section {section}, not one")
-    end = text.index(f"\n{found[0][1]}}}", found[0].end())
-    return found[0], text.index("\n", end + 1) + 1
+def find_kernels(text, section):
+    """Heads and texts of the kernels of a section, and where the last one ends."""
+    opening = re.compile(r"^( *)(%\w+)(?::\d+)? = betz\.kernel \w+ \"(" + section +
+                         r"__\w+)\".*\{$", re.MULTILINE)
+    kernels, end = [], 0
+    for head in opening.finditer(text):
+        end = text.index("\n", text.index(f"\n{head[1]}}}", head.end()) + 1) + 1
+        kernels.append((head, text[head.end():end]))
+    if not kernels:
+        sys.exit(f"prepare.py: error: no kernel of section {section}")
+    return kernels, end
 
 
-def repeat_kernel(text, section, repeats):
-    kernel, end = find_kernel(text, section)
-    original = text[kernel.start():end]
+def repeat_kernels(text, section, repeats):
+    """Each repeat reads what its own kernels give, and nothing reads the last."""
+    kernels, end = find_kernels(text, section)
     added = []
     for i in range(1, repeats + 1):
-        copy = original.replace(kernel[2] + " =", f"%repeat_{i} =", 1)
-        added.append(copy.replace(f'"{kernel[3]}"', f'"{kernel[3]}_{i}"', 1))
+        for head, body in kernels:
+            line = head[0].replace(f'"{head[3]}"', f'"{head[3]}_{i}"', 1)
+            for other, _ in kernels:
+                line = re.sub(f"{other[2]}\\b", f"%repeat_{i}_{other[2][1:]}", line)
+            added.append(line + body)
     return text[:end] + "".join(added) + text[end:]
 
 
@@ -125,10 +130,11 @@ def make_attention(options, writer, windows, events):
     writer.write(options.output / "attention.safetensors", writer.pack(batch))
     block_map = [flat[i:i + MAP_COLUMNS] for i in range(0, len(flat), MAP_COLUMNS)]
     times = list(memoryview(batch["time_bin"][2]).cast("i"))
-    tile = query_tile(options, options.output / "attention.mlir", "dense", windows,
-                      events)
-    return {"query_tile": tile,
-            "sections": count_blocks(tile, windows, events, times, block_map)}
+    tiles = {section: query_tile(options, options.output / "attention.mlir", section,
+                                 windows, events) for section in KERNELS["attention"]}
+    return {"query_tiles": tiles,
+            "sections": {section: count_blocks(tile, windows, events, times, block_map)[section]
+                         for section, tile in tiles.items()}}
 
 
 def lower(options, name):
@@ -137,7 +143,7 @@ def lower(options, name):
     (options.output / f"{name}.mlir").write_text(text)
     for section in KERNELS[name]:
         (options.output / f"{name}.{section}.mlir").write_text(
-            repeat_kernel(text, section, options.repeats))
+            repeat_kernels(text, section, options.repeats))
 
 
 def lower_norms_apart(options):

@@ -44,7 +44,7 @@ void chooseMatmulTile(KernelSpec &spec, const MatmulCore &core, Path path,
 }
 
 /// Queries of a block: 128 where that still fills the processors, since each
-/// block reads all keys of its window; but 64 where key blocks may be skipped,
+/// block reads all keys of its window; but 64 where a map skips key blocks,
 /// since fewer queries see fewer of them.
 int64_t attentionRows(const KernelSpec &spec,
                       std::span<const int64_t> extents) {
@@ -52,8 +52,7 @@ int64_t attentionRows(const KernelSpec &spec,
   const int64_t windows =
       core.batchSymbol < 0 ? 1 : extents[size_t(core.batchSymbol)];
   const int64_t blocks = windows * core.heads * tiles(core.queries, 128);
-  const bool skips = core.sparsity == SparsityRule::TimeBounds ||
-                     core.sparsity == SparsityRule::BlockMap;
+  const bool skips = core.sparsity == SparsityRule::BlockMap;
   return core.queries > 64 && !skips && blocks >= 2 * kProcessors ? 128 : 64;
 }
 
@@ -163,6 +162,7 @@ void chooseTile(KernelSpec &spec, const Architecture &architecture,
     return chooseMatmulTile(spec, std::get<MatmulCore>(spec.core), path,
                             extents);
   case Path::AttentionMma:
+  case Path::AttentionWgmma:
     spec.plan.keyBlock = 64;
     spec.tile.rows = attentionRows(spec, extents);
     return;

@@ -275,15 +275,14 @@ private:
     if (core.blockMap >= 0)
       field("blockMap", core.blockMap);
     real("scale", core.scale);
-    if (path == Path::AttentionMma)
-      writeAttentionMma(core);
+    if (path == Path::AttentionMma || path == Path::AttentionWgmma)
+      writeAttentionTile(core);
     else
       writeAttentionSimt(core);
     return Status::ok();
   }
 
-  void writeAttentionMma(const AttentionCore &core) {
-    header = "attention_mma.cuh";
+  void writeAttentionTile(const AttentionCore &core) {
     constant("qStride", operand(core.q).rowStride);
     constant("kStride", operand(core.k).rowStride);
     constant("vStride", operand(core.v).rowStride);
@@ -294,9 +293,18 @@ private:
          core.blockMap >= 0 && core.sparsity >= SparsityRule::BlockMap);
     constant("queryTile", spec.tile.rows);
     threads = 2 * spec.tile.rows;
-    bounds = spec.tile.rows == 64 || core.headSize <= 64 ? ", 2" : ", 1";
-    useShared((spec.tile.rows + 4 * 64) * (core.headSize * 2 + 16));
-    body = "  AttentionMma<Spec>(spec, shared).run(epilogue, extents);\n";
+    const bool narrow = core.headSize <= 64;
+    bounds = spec.tile.rows == 64 ? (narrow ? ", 4" : ", 2")
+                                  : (narrow ? ", 2" : ", 1");
+    const bool wgmma = path == Path::AttentionWgmma;
+    header = wgmma ? "attention_wgmma.cuh" : "attention_mma.cuh";
+    // Queries, two blocks of keys and values, times of 64 key blocks and of the
+    // keys of two.
+    const int64_t pitch = core.headSize * 2 + (wgmma ? 0 : 16);
+    useShared((spec.tile.rows + 4 * 64) * pitch + 64 * 8 + 2 * 64 * 4);
+    body = fmt::format("  AttentionTile<Spec, {}>(spec, shared)\n"
+                       "      .run(epilogue, extents);\n",
+                       wgmma ? "AttentionWgmma" : "AttentionMma<Spec::headSize>");
   }
 
   void writeAttentionSimt(const AttentionCore &core) {
@@ -619,9 +627,10 @@ Path choosePath(const KernelSpec &spec, const Architecture &architecture) {
   if (const auto *core = std::get_if<AttentionCore>(&spec.core)) {
     const bool sizes =
         core->headSize % 16 == 0 && core->headSize <= 128 && core->scale > 0;
-    return sizes && fits(core->q) && fits(core->k) && fits(core->v)
-               ? Path::AttentionMma
-               : Path::AttentionSimt;
+    if (!sizes || !fits(core->q) || !fits(core->k) || !fits(core->v))
+      return Path::AttentionSimt;
+    return hopper && core->headSize == 64 ? Path::AttentionWgmma
+                                          : Path::AttentionMma;
   }
   return std::holds_alternative<SegmentSubCore>(spec.core) ? Path::SegmentSub
                                                            : Path::Rows;

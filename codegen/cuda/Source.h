@@ -17,6 +17,7 @@ enum class Path : uint8_t {
   MatmulTma,
   AttentionSimt,
   AttentionMma,
+  AttentionWgmma,
   Rows,       // a warp a row
   SegmentSub, // a thread a row
 };

@@ -98,6 +98,10 @@ TEST(CudaSource, PathsFollowTypeAlignmentAndArchitecture) {
   EXPECT_EQ(choosePath(matmulSpec(33, 64, DType::BF16), hopper),
             Path::MatmulSimt);
   EXPECT_EQ(choosePath(attentionSpec(8, 64, true, DType::BF16), hopper),
+            Path::AttentionWgmma);
+  EXPECT_EQ(choosePath(attentionSpec(8, 64, true, DType::BF16), ampere),
+            Path::AttentionMma);
+  EXPECT_EQ(choosePath(attentionSpec(2, 16, true, DType::BF16), hopper),
             Path::AttentionMma);
   EXPECT_EQ(choosePath(attentionSpec(8, 20, true, DType::BF16), hopper),
             Path::AttentionSimt);

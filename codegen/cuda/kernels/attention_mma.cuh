@@ -1,292 +1,58 @@
-//===- attention_mma.cuh - Attention on mma.sync --------------------------===//
-//
-// A block takes one batch element, one head and some queries, a warp 16 of
-// them; keys come in blocks of 64 counted from the window's first, the next
-// block's copy under this one's products. Online softmax after Dao,
-// "FlashAttention-2" (2023). A block that no query of the tile sees is skipped,
-// which changes no bits: it would add zeros.
-//
-//===----------------------------------------------------------------------===//
+//===- attention_mma.cuh - Attention's products on mma.sync ---------------===//
 #pragma once
 
-#include "mma.cuh"
-#include "visibility.cuh"
+#include "attention_tile.cuh"
 
 namespace betz {
 
-/// Spec: as visibility.cuh, and heads, kvHeads, headSize (a multiple of 16 up
-/// to 128), scale, q, k, v (16-byte aligned bf16), qStride, kStride, vStride,
-/// queryTile (64 or 128), skipsByTime, skipsCausal, skipsByMap.
-template <typename Spec> class AttentionMma {
-  static constexpr int D = Spec::headSize, BQ = Spec::queryTile, BK = 64;
-  static constexpr int threads = 2 * BQ;
-  static constexpr int pitch = D * 2 + 16; // bytes of a row
-  static constexpr int tileBytes = BK * pitch;
-  static constexpr int chunks = D / 8;
-  static constexpr bool masks = Spec::causal || Spec::timed || Spec::mapped;
+/// D: the head's size, a multiple of 16 up to 128. Rows are padded by 16 bytes,
+/// so that eight of them lie in different banks.
+template <int D> struct AttentionMma {
+  static constexpr int pitch = D * 2 + 16, together = 16, BK = 64;
 
-public:
-  __device__ __forceinline__ AttentionMma(const Spec &spec,
-                                          unsigned char *shared)
-      : spec(spec), memory(shared), queries(sharedAddress(shared)),
-        buffers(queries + BQ * pitch), warp(warpOf(threadIdx.x)),
-        lane(laneOf(threadIdx.x)) {}
-
-  template <typename Epilogue>
-  __device__ __forceinline__ void run(const Epilogue &epilogue,
-                                      const int64 *extents) {
-    constexpr int tiles = (Spec::queries + BQ - 1) / BQ;
-    firstQuery = int(blockIdx.x % tiles) * BQ;
-    const uint32 rest = blockIdx.x / tiles;
-    head = int(rest % Spec::heads);
-    batch = rest / Spec::heads;
-    if (batch >= Spec::batches(extents))
-      return;
-    keys = keyRange(spec, batch);
-    if constexpr (Spec::skipsByTime)
-      setTimeRange();
-    loadQueries();
-    int block = nextSeen(keys.first);
-    if (block < keys.end)
-      loadKeys(block, 0);
-    commitCopies();
-    waitCopies<0>();
-    __syncthreads();
-    for (int slot = 0; block < keys.end; slot ^= 1) {
-      const int next = nextSeen(block + BK);
-      if (next < keys.end)
-        loadKeys(next, slot ^ 1);
-      commitCopies();
-      takeBlock(block, slot);
-      waitCopies<0>();
-      __syncthreads();
-      block = next;
-    }
-    stageResults();
-    __syncwarp();
-    finishRows(epilogue);
+  __device__ __forceinline__ static uint32 place(int row, int chunk) {
+    return uint32(row * pitch + chunk * 16);
   }
+  __device__ __forceinline__ static void show() {}
 
-private:
-  /// The times that any query of the tile sees.
-  __device__ __forceinline__ void setTimeRange() {
-    earliest = 0x7fffffff, latest = -0x7fffffff - 1;
-    for (int q = firstQuery + lane; q < firstQuery + BQ && q < Spec::queries;
-         q += 32)
-      earliest = min(earliest, spec.bounds[2 * q]),
-      latest = max(latest, spec.bounds[2 * q + 1]);
-    earliest = __reduce_min_sync(0xffffffffu, earliest);
-    latest = __reduce_max_sync(0xffffffffu, latest);
-  }
-
-  /// The first key block from `block` on that some query may see; the same in
-  /// every warp.
-  __device__ __forceinline__ int nextSeen(int block) const {
-    if constexpr (Spec::skipsByTime) {
-      for (; block < keys.end; block += BK) {
-        int low = 0x7fffffff, high = -0x7fffffff - 1;
-        for (int key = block + lane; key < block + BK && key < keys.end;
-             key += 32)
-          low = min(low, spec.keyTime[key]),
-          high = max(high, spec.keyTime[key]);
-        low = __reduce_min_sync(0xffffffffu, low);
-        high = __reduce_max_sync(0xffffffffu, high);
-        if (low <= latest && high >= earliest)
-          break;
-      }
-    }
-    if constexpr (Spec::skipsCausal)
-      if (block > keys.end - Spec::queries + firstQuery + BQ - 1)
-        return keys.end;
-    if constexpr (Spec::skipsByMap) {
-      for (; block < keys.end; block += BK)
-        if (mapShows((block - keys.first) / Spec::mapBlock))
-          break;
-    }
-    return block;
-  }
-
-  /// Whether some query of the tile sees the map's `column`.
-  __device__ __forceinline__ bool mapShows(int column) const {
-    if (column >= Spec::mapColumns)
-      return false;
-    const int last = min(firstQuery + BQ, Spec::queries) - 1;
-    for (int row = firstQuery / Spec::mapBlock; row <= last / Spec::mapBlock;
-         ++row)
-      if (spec.blockMap[row * Spec::mapColumns + column] != 0)
-        return true;
-    return false;
-  }
-
-  __device__ __forceinline__ void loadQueries() {
-    const int64 firstRow = Spec::sharedQuery ? 0 : batch * Spec::queries;
-    for (int i = threadIdx.x; i < BQ * chunks; i += threads) {
-      const int row = i / chunks, chunk = i % chunks;
-      const bool valid = firstQuery + row < Spec::queries;
-      const bf16 *from =
-          spec.q + (valid ? (firstRow + firstQuery + row) * Spec::qStride +
-                                head * D + chunk * 8
-                          : 0);
-      copyAsync(queries + row * pitch + chunk * 16, from, valid ? 16 : 0);
-    }
-  }
-
-  __device__ __forceinline__ void loadKeys(int block, int slot) {
-    const uint32 to = buffers + slot * 2 * tileBytes;
-    const int column = head / (Spec::heads / Spec::kvHeads) * D;
-#pragma unroll 1 // the addresses of several copies would not fit in registers
-    for (int i = threadIdx.x; i < BK * chunks; i += threads) {
-      const int row = i / chunks, chunk = i % chunks;
-      const bool valid = block + row < keys.end;
-      const int64 key = valid ? block + row : keys.first;
-      const uint32 at = to + row * pitch + chunk * 16;
-      copyAsync(at, spec.k + key * Spec::kStride + column + chunk * 8,
-                valid ? 16 : 0);
-      copyAsync(at + tileBytes,
-                spec.v + key * Spec::vStride + column + chunk * 8,
-                valid ? 16 : 0);
-    }
-  }
-
-  __device__ __forceinline__ void takeBlock(int block, int slot) {
-    const uint32 keyTile = buffers + slot * 2 * tileBytes;
-    float scores[BK / 8][4] = {};
+  __device__ __forceinline__ static void
+  score(float (&scores)[BK / 8][4], uint32 queries, uint32 keyTile) {
+    const int warp = warpOf(threadIdx.x), lane = laneOf(threadIdx.x);
 #pragma unroll
     for (int k = 0; k < D / 16; ++k) {
       // Again for each block: kept, they would not fit in registers.
       uint32 query[4];
-      loadMatrices(query, queries + (warp * 16 + lane % 16) * pitch +
-                              (k * 2 + lane / 16) * 16);
+      loadMatrices(query,
+                   queries + place(warp * 16 + lane % 16, k * 2 + lane / 16));
 #pragma unroll
       for (int n = 0; n < BK / 16; ++n) {
         uint32 b[4];
-        loadMatrices(b, keyTile + (n * 16 + lane % 8 + lane / 16 * 8) * pitch +
-                            (k * 2 + lane / 8 % 2) * 16);
+        loadMatrices(b, keyTile + place(n * 16 + lane % 8 + lane / 16 * 8,
+                                        k * 2 + lane / 8 % 2));
         multiplyAdd(scores[2 * n], query, b[0], b[1]);
         multiplyAdd(scores[2 * n + 1], query, b[2], b[3]);
       }
     }
-    if (masks || block + BK > keys.end)
-      mask(scores, block);
-    softmax(scores);
-    addValues(scores, keyTile + tileBytes);
   }
 
-  /// Scores of keys that are not seen become -infinity.
-  __device__ __forceinline__ void mask(float (&scores)[BK / 8][4],
-                                       int block) {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      const int q =
-          min(firstQuery + warp * 16 + lane / 4 + half * 8, Spec::queries - 1);
-      const QueryView view = viewOf(spec, q, keys);
-#pragma unroll
-      for (int n = 0; n < BK / 8; ++n)
-#pragma unroll
-        for (int j = 0; j < 2; ++j) {
-          const int key = block + n * 8 + lane % 4 * 2 + j;
-          if (key >= keys.end || !sees(spec, view, keys, key))
-            scores[n][half * 2 + j] = -kInfinity;
-        }
-    }
-  }
-
-  __device__ __forceinline__ void softmax(float (&scores)[BK / 8][4]) {
-    constexpr float factor = float(Spec::scale * 1.4426950408889634);
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      float highest = maxima[half];
-#pragma unroll
-      for (int n = 0; n < BK / 8; ++n)
-        highest =
-            fmaxf(highest, fmaxf(scores[n][half * 2], scores[n][half * 2 + 1]));
-      highest = fmaxf(highest, __shfl_xor_sync(0xffffffffu, highest, 1));
-      highest = fmaxf(highest, __shfl_xor_sync(0xffffffffu, highest, 2));
-      // A row that has seen nothing yet keeps zeros.
-      const float shift = highest == -kInfinity ? 0.0f : highest * factor;
-      const float rescale = exp2Fast(maxima[half] * factor - shift);
-      maxima[half] = highest;
-      totals[half] *= rescale;
-#pragma unroll
-      for (int n = 0; n < D / 8; ++n)
-        sums[n][half * 2] *= rescale, sums[n][half * 2 + 1] *= rescale;
-#pragma unroll
-      for (int n = 0; n < BK / 8; ++n)
-#pragma unroll
-        for (int j = 0; j < 2; ++j) {
-          float &score = scores[n][half * 2 + j];
-          score = exp2Fast(fmaf(score, factor, -shift));
-          totals[half] += score;
-        }
-    }
-  }
-
-  __device__ __forceinline__ void addValues(const float (&weights)[BK / 8][4],
-                                            uint32 valueTile) {
+  __device__ __forceinline__ static void
+  add(float (&sums)[D / 8][4], const float (&weights)[BK / 8][4],
+      uint32 valueTile) {
+    const int lane = laneOf(threadIdx.x);
 #pragma unroll
     for (int k = 0; k < BK / 16; ++k) {
-      const float(&w0)[4] = weights[2 * k], (&w1)[4] = weights[2 * k + 1];
-      const uint32 a[4] = {packBf16(w0[0], w0[1]), packBf16(w0[2], w0[3]),
-                           packBf16(w1[0], w1[1]), packBf16(w1[2], w1[3])};
+      uint32 a[4];
+      packFragment(a, weights[2 * k], weights[2 * k + 1]);
 #pragma unroll
       for (int n = 0; n < D / 16; ++n) {
         uint32 b[4];
-        loadTransposed(b, valueTile + (k * 16 + lane % 16) * pitch +
-                              (n * 2 + lane / 16) * 16);
+        loadTransposed(b, valueTile + place(k * 16 + lane % 16,
+                                            n * 2 + lane / 16));
         multiplyAdd(sums[2 * n], a, b[0], b[1]);
         multiplyAdd(sums[2 * n + 1], a, b[2], b[3]);
       }
     }
   }
-
-  /// A warp's 16 rows over the key buffers, which nobody reads any more.
-  __device__ __forceinline__ float *resultRow(int row) {
-    return reinterpret_cast<float *>(memory + BQ * pitch) +
-           (warp * 16 + row) * (D + 4);
-  }
-
-  __device__ __forceinline__ void stageResults() {
-#pragma unroll
-    for (int half = 0; half < 2; ++half) {
-      float total = totals[half];
-      total += __shfl_xor_sync(0xffffffffu, total, 1);
-      total += __shfl_xor_sync(0xffffffffu, total, 2);
-      const float factor = total > 0 ? 1.0f / total : 0.0f;
-      float *row = resultRow(lane / 4 + half * 8);
-#pragma unroll
-      for (int n = 0; n < D / 8; ++n) {
-        row[n * 8 + lane % 4 * 2] = sums[n][half * 2] * factor;
-        row[n * 8 + lane % 4 * 2 + 1] = sums[n][half * 2 + 1] * factor;
-      }
-    }
-  }
-
-  template <typename Epilogue>
-  __device__ __forceinline__ void finishRows(const Epilogue &epilogue) {
-    for (int i = lane; i < 16 * chunks; i += 32) {
-      const int row = i / chunks, column = i % chunks * 8;
-      const int q = firstQuery + warp * 16 + row;
-      if (q >= Spec::queries)
-        continue;
-      float values[8];
-#pragma unroll
-      for (int j = 0; j < 8; ++j)
-        values[j] = resultRow(row)[column + j];
-      epilogue.finish(values, batch * Spec::queries + q, head * D + column, 8);
-    }
-  }
-
-  const Spec &spec;
-  unsigned char *memory;
-  uint32 queries, buffers;
-  int warp, lane;
-  int firstQuery, head;
-  int64 batch;
-  KeyRange keys;
-  int earliest, latest;
-  float sums[D / 8][4] = {};
-  float maxima[2] = {-kInfinity, -kInfinity};
-  float totals[2] = {};
 };
 
 } // namespace betz

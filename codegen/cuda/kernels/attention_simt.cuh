@@ -46,7 +46,10 @@ __device__ __forceinline__ void attentionSimt(const Spec &spec,
     float maximum = -kInfinity, total = 0, sums[held] = {};
     for (int block = keys.first; block < keys.end; block += 32) {
       const int key = block + lane;
-      const bool seen = key < keys.end && sees(spec, view, keys, key);
+      int time = 0;
+      if constexpr (Spec::timed)
+        time = key < keys.end ? spec.keyTime[key] : 0;
+      const bool seen = key < keys.end && sees(spec, view, keys, key, time);
       if (__ballot_sync(0xffffffffu, seen) == 0)
         continue;
       float score = -kInfinity;

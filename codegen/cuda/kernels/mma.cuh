@@ -22,6 +22,11 @@ __device__ __forceinline__ void copyAsync(uint32 to, const void *from,
                "l"(from), "r"(bytes)
                : "memory");
 }
+/// Copies 4 bytes.
+__device__ __forceinline__ void copyWordAsync(uint32 to, const void *from) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(from)
+               : "memory");
+}
 __device__ __forceinline__ void commitCopies() {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
@@ -58,22 +63,12 @@ __device__ __forceinline__ void multiplyAdd(float (&d)[4], const uint32 (&a)[4],
                : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-/// Sum of squares of the eight bf16 at a 16-byte place in shared memory, added
-/// to `sum` one after another.
-__device__ __forceinline__ float addSquares(uint32 address, float sum) {
-  uint32 words[4];
-  asm volatile("ld.shared.v4.b32 {%0,%1,%2,%3}, [%4];"
-               : "=r"(words[0]), "=r"(words[1]), "=r"(words[2]), "=r"(words[3])
-               : "r"(address)
-               : "memory");
-#pragma unroll
-  for (int i = 0; i < 4; ++i) {
-    const float low = __uint_as_float(words[i] << 16);
-    const float high = __uint_as_float(words[i] & 0xffff0000u);
-    sum = fmaf(low, low, sum);
-    sum = fmaf(high, high, sum);
-  }
-  return sum;
+/// Two neighbouring fragments of 16 x 8 as the left operand, 16 x 16.
+__device__ __forceinline__ void packFragment(uint32 (&a)[4],
+                                             const float (&left)[4],
+                                             const float (&right)[4]) {
+  a[0] = packBf16(left[0], left[1]), a[1] = packBf16(left[2], left[3]);
+  a[2] = packBf16(right[0], right[1]), a[3] = packBf16(right[2], right[3]);
 }
 
 } // namespace betz

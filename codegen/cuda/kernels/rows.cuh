@@ -24,8 +24,11 @@ __device__ __forceinline__ void forWarpRows(const int64 *extents, Body body) {
 /// Calls `body(column, valid)` for groups of V columns of this lane.
 template <int V, int columns, typename Body>
 __device__ __forceinline__ void forLaneColumns(Body body) {
-  for (int column = laneOf(threadIdx.x) * V; column < columns; column += 32 * V)
-    body(column, columns - column < V ? columns - column : V);
+  constexpr int groups = (columns + 32 * V - 1) / (32 * V);
+#pragma unroll 4 // so that several loads are under way
+  for (int i = 0; i < groups; ++i)
+    if (const int column = (i * 32 + laneOf(threadIdx.x)) * V; column < columns)
+      body(column, columns - column < V ? columns - column : V);
 }
 
 struct RowMoments {

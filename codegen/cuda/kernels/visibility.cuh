@@ -42,16 +42,15 @@ __device__ __forceinline__ QueryView viewOf(const Spec &spec, int query,
   return view;
 }
 
+/// `time` is that of `key`, where keys have times.
 template <typename Spec>
 __device__ __forceinline__ bool sees(const Spec &spec, const QueryView &view,
-                                     const KeyRange &keys, int key) {
+                                     const KeyRange &keys, int key, int time) {
   bool seen = true;
   if constexpr (Spec::causal)
     seen = key <= view.lastKey;
-  if constexpr (Spec::timed) {
-    const int time = spec.keyTime[key];
+  if constexpr (Spec::timed)
     seen = seen && view.earliest <= time && time <= view.latest;
-  }
   if constexpr (Spec::mapped) {
     const int column = (key - keys.first) / Spec::mapBlock;
     seen = seen && column < Spec::mapColumns &&

@@ -1,4 +1,4 @@
-#include "attention_mma.cuh"
+#include "attention_wgmma.cuh"
 
 using namespace betz;
 
@@ -32,7 +32,7 @@ struct Spec {
   static constexpr bool skipsByTime = true;
   static constexpr bool skipsCausal = false;
   static constexpr bool skipsByMap = false;
-  static constexpr int queryTile = 64;
+  static constexpr int queryTile = 128;
 };
 
 struct Epilogue {
@@ -58,9 +58,9 @@ struct Epilogue {
   }
 };
 
-extern "C" __constant__ Launch attention_mma_launch = {128, 46080, 0, 1};
+extern "C" __constant__ Launch attention_mma_launch = {256, 50176, 0, 1};
 
-extern "C" __global__ void __launch_bounds__(128, 2)
+extern "C" __global__ void __launch_bounds__(256, 2)
 attention_mma(const __grid_constant__ Operands<7> operands,
     const int64 *extents) {
   followPrevious();
@@ -72,5 +72,6 @@ attention_mma(const __grid_constant__ Operands<7> operands,
   spec.keyTime = static_cast<const int32 *>(operands.pointers[4]) + 0;
   spec.bounds = static_cast<const int32 *>(operands.pointers[5]) + 0;
   const Epilogue epilogue{operands};
-  AttentionMma<Spec>(spec, shared).run(epilogue, extents);
+  AttentionTile<Spec, AttentionWgmma>(spec, shared)
+      .run(epilogue, extents);
 }
