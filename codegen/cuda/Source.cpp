@@ -302,9 +302,10 @@ private:
     // keys of two.
     const int64_t pitch = core.headSize * 2 + (wgmma ? 0 : 16);
     useShared((spec.tile.rows + 4 * 64) * pitch + 64 * 8 + 2 * 64 * 4);
-    body = fmt::format("  AttentionTile<Spec, {}>(spec, shared)\n"
-                       "      .run(epilogue, extents);\n",
-                       wgmma ? "AttentionWgmma" : "AttentionMma<Spec::headSize>");
+    body =
+        fmt::format("  AttentionTile<Spec, {}>(spec, shared)\n"
+                    "      .run(epilogue, extents);\n",
+                    wgmma ? "AttentionWgmma" : "AttentionMma<Spec::headSize>");
   }
 
   void writeAttentionSimt(const AttentionCore &core) {

@@ -40,6 +40,7 @@ std::vector<TileConfig> tileCandidates(const KernelSpec &spec,
     return matmulTiles(
         {{64, 64, {3, 4, 6, 8}}, {64, 128, {3, 4}}, {128, 128, {4, 5, 6}}});
   case Path::AttentionMma:
+  case Path::AttentionWgmma:
     return std::get<AttentionCore>(spec.core).queries > 64 ? rowTiles({64, 128})
                                                            : rowTiles({64});
   case Path::AttentionSimt:

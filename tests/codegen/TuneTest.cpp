@@ -92,7 +92,8 @@ TEST(Tune, CandidatesHoldTheDefaultAndBuild) {
       ASSERT_TRUE(images.isOk()) << images.status().message();
       ASSERT_EQ(images->size(), 1u);
       EXPECT_EQ(cuda::stackBytes(images->front()), 0u)
-          << name << ", " << toJson(all.at(name))["tile"].dump() << " spills";
+          << name << ", " << toJson(all.at(name))["tile"].dump()
+          << " spills on " << architecture.isa;
     }
   }
 }
