@@ -2,26 +2,13 @@
 #pragma once
 
 #include "codegen/common/KernelSpec.h"
-#include "codegen/cuda/CudaCode.h"
+#include "codegen/cuda/Paths.h"
 
 namespace betz::cuda {
 
 /// The headers under codegen/cuda/kernels that generated text includes: file
 /// name and content.
 std::span<const std::pair<std::string_view, std::string_view>> kernelHeaders();
-
-/// The path that a spec takes.
-enum class Path : uint8_t {
-  MatmulSimt,
-  MatmulMma,
-  MatmulTma,
-  AttentionSimt,
-  AttentionMma,
-  AttentionWgmma,
-  Rows,       // a warp a row
-  SegmentSub, // a thread a row
-};
-Path choosePath(const KernelSpec &spec, const Architecture &architecture);
 
 /// A translation unit with the kernel `name`. The tile must have been chosen.
 /// The error says what the spec has that no path takes.

@@ -62,8 +62,8 @@ public:
       takeRegisters<232>();
       followPrevious();
       for (int i = group - 1; select(i); i += 2) {
-        const auto all = this->template beginRows<64, MT>(
-            warpOf(threadIdx.x) % 4 * 16, 0);
+        const auto all =
+            this->template beginRows<64, MT>(warpOf(threadIdx.x) % 4 * 16, 0);
         typename Epilogue::template Reads<8> reads[2][2 * MT];
         this->readGroup(epilogue, all, 0, reads[0]);
         if (i > 0)
@@ -89,8 +89,9 @@ private:
   /// this one still runs.
   __device__ __forceinline__ void copyTiles(const TensorMap &x,
                                             const TensorMap &weight) {
-    constexpr int early =
-        !Spec::weightIsConstant ? 0 : stages < steps ? stages : steps;
+    constexpr int early = !Spec::weightIsConstant ? 0
+                          : stages < steps        ? stages
+                                                  : steps;
     if (select(0))
       for (int step = 0; step < early; ++step)
         copyWeight(weight, step, step);
@@ -115,8 +116,8 @@ private:
                          full + slot * 8, (1 << blocks) - 1);
   }
 
-  /// Warpgroups wait for stages in order: a barrier tells only whether the phase
-  /// before the current one has ended.
+  /// Warpgroups wait for stages in order: a barrier tells only whether the
+  /// phase before the current one has ended.
   __device__ __forceinline__ static void awaitTurn(int group) {
     asm volatile("bar.sync %0, 256;" ::"r"(group) : "memory");
   }
@@ -135,7 +136,7 @@ private:
     for (int step = 0; step < steps; ++step, ++index) {
       const int slot = index % stages;
       waitFor(full + slot * 8, (index / stages) & 1);
-      multiplyStage(slot);
+      multiplyTiles(sums, this->left(slot), this->right(slot));
       waitMultiply<1>();
       if (step > 0)
         release((index - 1) % stages);
@@ -143,18 +144,6 @@ private:
     giveTurn(next);
     waitMultiply<0>();
     release((index - 1) % stages);
-  }
-
-  __device__ __forceinline__ void multiplyStage(int slot) {
-    const uint32 left = this->left(slot), right = this->right(slot);
-    beginMultiply();
-#pragma unroll
-    for (int k = 0; k < Tile::BK / 16; ++k)
-#pragma unroll
-      for (int m = 0; m < MT; ++m)
-        multiplyAsync(sums[m], matrixAt(left + m * (64 * 128) + k * 32),
-                      matrixAt(right + k * 32));
-    commitMultiply();
   }
 
   /// Tells the copying threads of both blocks that this warp is done with a

@@ -57,7 +57,8 @@ matmulSimt(const Spec &spec, const Epilogue &epilogue, const int64 *extents) {
   }
   if constexpr (Spec::readsSquares) {
     if (thread < tile && firstRow + thread < rows) {
-      const float *groups = spec.squares + (firstRow + thread) * Spec::squareGroups;
+      const float *groups =
+          spec.squares + (firstRow + thread) * Spec::squareGroups;
       float sum = 0;
       for (int i = 0; i < Spec::squareGroups; ++i)
         sum += groups[i];

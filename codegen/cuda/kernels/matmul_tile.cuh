@@ -88,8 +88,8 @@ protected:
   }
 
   /// Finishes fragments of 8 columns each, in groups of 32; reads[0] is what
-  /// readGroup gave for group 0. While a group is finished the next one is read,
-  /// if there are registers for both.
+  /// readGroup gave for group 0. While a group is finished the next one is
+  /// read, if there are registers for both.
   template <typename Epilogue, typename Rows, typename Reads, int MT, int NT>
   __device__ __forceinline__ void
   finish(const Epilogue &epilogue, const Rows &all, Reads (&reads)[2][2 * MT],

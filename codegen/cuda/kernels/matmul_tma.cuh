@@ -72,9 +72,9 @@ private:
   /// this one still runs.
   __device__ __forceinline__ void copyStages(const TensorMap &x,
                                              const TensorMap &weight) const {
-    constexpr int early =
-        !Spec::weightIsConstant ? 0 : stages < Tile::steps ? stages
-                                                           : Tile::steps;
+    constexpr int early = !Spec::weightIsConstant ? 0
+                          : stages < Tile::steps  ? stages
+                                                  : Tile::steps;
     for (int step = 0; step < early; ++step)
       copyWeight(weight, step);
     followPrevious();
@@ -100,26 +100,14 @@ private:
     for (int step = 0; step < Tile::steps; ++step) {
       const int slot = step % stages;
       waitFor(full + slot * 8, (step / stages) & 1);
-      multiplyStage(slot);
+      multiplyTiles(
+          sums, this->left(slot) + warpOf(threadIdx.x) / 4 * (groupRows * 128),
+          this->right(slot));
       waitMultiply<1>();
       if (step > 0)
         release((step - 1) % stages);
     }
     waitMultiply<0>();
-  }
-
-  __device__ __forceinline__ void multiplyStage(int slot) {
-    const uint32 left =
-        this->left(slot) + warpOf(threadIdx.x) / 4 * (groupRows * 128);
-    const uint32 right = this->right(slot);
-    beginMultiply();
-#pragma unroll
-    for (int k = 0; k < Tile::BK / 16; ++k)
-#pragma unroll
-      for (int m = 0; m < MT; ++m)
-        multiplyAsync(sums[m], matrixAt(left + m * (64 * 128) + k * 32),
-                      matrixAt(right + k * 32));
-    commitMultiply();
   }
 
   /// Tells the copying warp that this warp has done with a slot.

@@ -1,0 +1,28 @@
+//===- Paths.h - Which headers a KernelSpec is built from -----------------===//
+#pragma once
+
+#include "codegen/common/KernelSpec.h"
+#include "codegen/cuda/CudaCode.h"
+
+namespace betz::cuda {
+
+/// Whether wgmma, bulk tensor copies and clusters may be used.
+bool isHopper(const Architecture &architecture);
+
+/// Whether 16-byte accesses reach every row of an operand.
+bool isAligned(const OperandSpec &operand);
+
+/// The path that a spec takes.
+enum class Path : uint8_t {
+  MatmulSimt,
+  MatmulMma,
+  MatmulTma,
+  AttentionSimt,
+  AttentionMma,
+  AttentionWgmma,
+  Rows,       // a warp a row
+  SegmentSub, // a thread a row
+};
+Path choosePath(const KernelSpec &spec, const Architecture &architecture);
+
+} // namespace betz::cuda
