@@ -68,7 +68,8 @@ Result<std::shared_ptr<PreparedStep>> prepareStep(const BenchRequest &request,
   program.program = request.program;
   program.threads = threads;
   auto prepared = std::make_shared<PreparedStep>();
-  BETZ_ASSIGN_OR_RETURN(prepared->session, openProgram(program));
+  BETZ_ASSIGN_OR_RETURN(OpenedProgram opened, openProgram(program));
+  prepared->session = std::move(opened.session);
   const Session &session = *prepared->session;
   std::vector<int64_t> extents =
       chooseExtents(session.program(), session.target(), batch, request.events);

@@ -117,7 +117,8 @@ Status bench(const BenchOptions &options) {
   ProgramRequest request = options.program;
   // The CPU works on a step where it is submitted: two in flight gain nothing.
   request.stepsInFlight = request.device == "cpu" ? 1 : 2;
-  BETZ_ASSIGN_OR_RETURN(std::unique_ptr<Session> session, openProgram(request));
+  BETZ_ASSIGN_OR_RETURN(OpenedProgram opened, openProgram(request));
+  const std::unique_ptr<Session> session = std::move(opened.session);
   BETZ_ASSIGN_OR_RETURN(std::vector<HostStep> steps,
                         makeSteps(options, *session));
   BETZ_ASSIGN_OR_RETURN(const MachineLimits limits,

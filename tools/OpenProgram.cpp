@@ -18,17 +18,23 @@ void addProgramOptions(CLI::App &command, ProgramRequest &request) {
                      "Threads of the cpu device (default: one a core)");
 }
 
-Result<std::unique_ptr<Session>> openProgram(const ProgramRequest &request) {
+Result<OpenedProgram> openProgram(const ProgramRequest &request) {
+  OpenedProgram opened;
+  const Clock::time_point start = Clock::now();
   BETZ_ASSIGN_OR_RETURN(std::shared_ptr<const Program> program,
                         readProgram(request.program));
+  const double read = secondsSince(start);
   BETZ_ASSIGN_OR_RETURN(
       std::shared_ptr<Device> device,
       openDevice(request.device, {.threads = request.threads}));
+  opened.deviceSeconds = secondsSince(start) - read;
   auto session = Session::create(std::move(program), std::move(device),
                                  request.stepsInFlight);
   if (!session.isOk())
     return std::move(session).status().withContext(request.program.string());
-  return session;
+  opened.session = std::move(session).value();
+  opened.seconds = secondsSince(start);
+  return opened;
 }
 
 double quantile(std::span<const double> sorted, double part) {

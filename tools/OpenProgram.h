@@ -20,15 +20,21 @@ struct ProgramRequest {
 /// The program as the first argument, --device, --threads.
 void addProgramOptions(CLI::App &command, ProgramRequest &request);
 
-/// Reads the program and loads it on the device.
-Result<std::unique_ptr<Session>> openProgram(const ProgramRequest &request);
-
 using Clock = std::chrono::steady_clock;
 
 /// Seconds since `start`.
 inline double secondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
+
+struct OpenedProgram {
+  std::unique_ptr<Session> session;
+  double seconds = 0;       // in all
+  double deviceSeconds = 0; // of these, to open the device: on a GPU its context
+};
+
+/// Reads the program and loads it on the device.
+Result<OpenedProgram> openProgram(const ProgramRequest &request);
 
 /// The value below which `part` of `sorted` lies; 0 of nothing.
 double quantile(std::span<const double> sorted, double part);

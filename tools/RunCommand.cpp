@@ -28,12 +28,6 @@ struct RunOptions {
   DecodeOptions decode;
 };
 
-/// An open program, and how long that took.
-struct Opened {
-  std::unique_ptr<Session> session;
-  double seconds = 0;
-};
-
 /// The elements as doubles.
 std::vector<double> toDoubles(const HostTensor &tensor) {
   auto convert = [](auto values) {
@@ -75,7 +69,7 @@ Status compareWithFile(std::span<const HostTensor> results,
   return compareOutputs(outputs, expected, options.tolerance, report);
 }
 
-Status runInputFile(Opened &opened, const RunOptions &options) {
+Status runInputFile(OpenedProgram &opened, const RunOptions &options) {
   Session &session = *opened.session;
   BETZ_ASSIGN_OR_RETURN(HostStep step,
                         readStep(session.program(), options.input));
@@ -89,6 +83,7 @@ Status runInputFile(Opened &opened, const RunOptions &options) {
                  {"device", session.device().name()},
                  {"isa", session.isa()},
                  {"load_s", opened.seconds},
+                 {"device_s", opened.deviceSeconds},
                  {"seconds", seconds},
                  {"outputs", Json::object()}};
   std::vector<SafeTensor> tensors;
@@ -112,11 +107,12 @@ Status runInputFile(Opened &opened, const RunOptions &options) {
   return status;
 }
 
-Status runRecording(Opened &opened, const RunOptions &options) {
+Status runRecording(OpenedProgram &opened, const RunOptions &options) {
   BETZ_ASSIGN_OR_RETURN(Json report,
                         decodeRecording(*opened.session, options.decode));
   report["program"] = options.program.program.string();
   report["load_s"] = opened.seconds;
+  report["device_s"] = opened.deviceSeconds;
   if (options.json != "-")
     printDecodeReport(report);
   return options.json.empty() ? Status::ok()
@@ -132,10 +128,7 @@ Status run(const RunOptions &options) {
       checkOutputs({options.output, options.decode.csv, options.json},
                    {options.program.program, options.input, options.expect,
                     options.decode.recording, options.decode.behavior}));
-  Opened opened;
-  Clock::time_point start = Clock::now();
-  BETZ_ASSIGN_OR_RETURN(opened.session, openProgram(options.program));
-  opened.seconds = secondsSince(start);
+  BETZ_ASSIGN_OR_RETURN(OpenedProgram opened, openProgram(options.program));
   return options.input.empty() ? runRecording(opened, options)
                                : runInputFile(opened, options);
 }
