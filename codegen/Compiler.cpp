@@ -80,6 +80,19 @@ Result<std::optional<DType>> loweredWith(mlir::ModuleOp module) {
   return precision;
 }
 
+/// A session takes the first code that its device runs, so among the CUDA
+/// targets the one that asks for most comes first.
+void preferLaterArchitectures(std::vector<std::string> &targets) {
+  std::vector<std::string> ordered;
+  for (const cuda::Architecture &architecture : cuda::architectures())
+    if (llvm::is_contained(targets, architecture.target))
+      ordered.push_back(architecture.target);
+  auto next = ordered.begin();
+  for (std::string &target : targets)
+    if (isCuda(target) && next != ordered.end())
+      target = *next++;
+}
+
 Result<Lowering> chooseLowering(mlir::ModuleOp module,
                                 const CompileOptions &options) {
   BETZ_ASSIGN_OR_RETURN(std::string before, loweredFor(module));
@@ -87,6 +100,7 @@ Result<Lowering> chooseLowering(mlir::ModuleOp module,
   Lowering lowering{options.targets, DType::BF16};
   if (lowering.targets.empty())
     lowering.targets = {before.empty() ? kCpu.str() : before};
+  preferLaterArchitectures(lowering.targets);
   for (const std::string &target : lowering.targets)
     if (!before.empty() && isCuda(target) != isCuda(before))
       return invalidArgument(

@@ -29,8 +29,9 @@ inline double secondsSince(Clock::time_point start) {
 
 struct OpenedProgram {
   std::unique_ptr<Session> session;
-  double seconds = 0;       // in all
-  double deviceSeconds = 0; // of these, to open the device: on a GPU its context
+  double seconds = 0; // in all
+  double deviceSeconds =
+      0; // of these, to open the device: on a GPU its context
 };
 
 /// Reads the program and loads it on the device.

@@ -180,7 +180,8 @@ std::optional<EpilogueStep::Kind> findElementwise(std::string_view mnemonic);
 /// bucket and at any place in a batch. Two kernels with equal plans and equal
 /// values give equal bits.
 struct ReductionPlan {
-  /// Matmul: products are added one k after another, in chunks of this many.
+  /// Matmul: products are added in the order of k (16 at a time by tensor
+  /// cores), in chunks of this many.
   int64_t depthChunk = 0;
   /// Row statistics: this many partial sums, lane i adding columns i, i + n...
   int64_t statisticLanes = 0;

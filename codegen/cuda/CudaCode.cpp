@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <thread>
 
 namespace betz::cuda {
@@ -63,6 +64,11 @@ struct Job {
   std::string isa;
   Result<std::vector<std::byte>> code = internalError("not compiled");
 };
+
+/// All of the compiler that its code depends on.
+std::string identityOf(const Nvrtc &nvrtc) {
+  return fmt::format("{} {}", nvrtc.version(), fmt::join(Nvrtc::flags(), " "));
+}
 
 /// The line of a compiler's log that says what is wrong.
 std::string_view firstError(std::string_view log) {
@@ -197,7 +203,7 @@ compileKernels(const std::map<std::string, KernelSpec> &specs,
   std::vector<Job> jobs;
   for (const auto &[name, source] : sources)
     jobs.push_back({&name, &source, isa});
-  const KernelCache cache(KernelCache::standardFolder(), nvrtc->version());
+  const KernelCache cache(KernelCache::standardFolder(), identityOf(*nvrtc));
   compileAll(jobs, *nvrtc, cache, onDone);
   for (Job &job : jobs) {
     if (!job.code.isOk())
@@ -230,7 +236,7 @@ buildExecutables(const std::map<std::string, KernelSpec> &specs,
   for (const std::string &isa : isas)
     for (const auto &[name, source] : sources)
       jobs.push_back({&name, &source, isa});
-  const KernelCache cache(KernelCache::standardFolder(), nvrtc->version());
+  const KernelCache cache(KernelCache::standardFolder(), identityOf(*nvrtc));
   compileAll(jobs, *nvrtc, cache, [](size_t) {});
   if (observer.wants(CodeForm::Ptx))
     BETZ_RETURN_IF_ERROR(

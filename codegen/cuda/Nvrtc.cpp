@@ -50,6 +50,12 @@ Status Nvrtc::check(int code, const char *what) const {
   return internalError(fmt::format("{}: {}", what, errorText(code)));
 }
 
+std::span<const char *const> Nvrtc::flags() {
+  static constexpr const char *kFlags[] = {
+      "--std=c++17", "--extra-device-vectorization", "-default-device"};
+  return kFlags;
+}
+
 std::string Nvrtc::version() const {
   int major = 0, minor = 0;
   getVersion(&major, &minor);
@@ -84,10 +90,9 @@ Result<std::vector<std::byte>> Nvrtc::compile(const std::string &name,
   std::unique_ptr<Handle, decltype(destroy)> program(&raw, destroy);
 
   const std::string architecture = "--gpu-architecture=" + isa;
-  const char *const options[] = {architecture.c_str(), "--std=c++17",
-                                 "--extra-device-vectorization",
-                                 "-default-device"};
-  const int result = compileProgram(raw, std::size(options), options);
+  std::vector<const char *> options = {architecture.c_str()};
+  options.insert(options.end(), flags().begin(), flags().end());
+  const int result = compileProgram(raw, int(options.size()), options.data());
   said = log(raw);
   if (result != 0)
     return internalError(fmt::format("NVRTC refuses kernel {} for {}: {}", name,

@@ -18,6 +18,8 @@ public:
 
   /// "13.0": part of what cached code depends on.
   std::string version() const;
+  /// Of every compilation, beside the instruction set.
+  static std::span<const char *const> flags();
 
   /// Compiles `source` with the kernel headers for `isa`: "sm_90a" gives a
   /// cubin, "compute_80" PTX that ends in NUL. `said` becomes its log.

@@ -54,9 +54,9 @@ template <> __device__ __forceinline__ bf16 fromFloat<bf16>(float x) {
 // Rows in memory
 //===----------------------------------------------------------------------===//
 
-// Of operands in global memory, which no block writes while another may read
-// them. `aligned` when every row of an operand
-/// starts on 16 bytes and holds a multiple of V columns.
+/// Columns of a row in global memory, which no block writes while another may
+/// read it. `aligned` when every row of the operand starts on 16 bytes and holds a
+/// multiple of V columns.
 template <int V, bool aligned>
 __device__ __forceinline__ void loadColumns(float (&values)[V],
                                             const float *from, int valid) {
@@ -175,8 +175,8 @@ __device__ __forceinline__ void storeColumns(const float (&values)[V], bf16 *to,
 //===----------------------------------------------------------------------===//
 
 /// Waits for the kernels before this one, whose blocks may still run, and lets
-/// the next one's blocks start (programmatic dependent launch, sm_90). First in
-/// every kernel: nothing may be read or written before it.
+/// the next one's blocks start (programmatic dependent launch, sm_90). Nothing that
+/// a kernel writes may be touched before it; constant weights may.
 __device__ __forceinline__ void followPrevious() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");

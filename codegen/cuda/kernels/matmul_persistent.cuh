@@ -28,8 +28,6 @@ template <typename Spec> class MatmulPersistent : MatmulTile<Spec> {
   static_assert(Spec::columns % 32 == 0, "whole groups are interleaved");
 
 public:
-  static constexpr int threads = 384;
-
   __device__ __forceinline__ MatmulPersistent(const Spec &spec,
                                               const int64 *extents,
                                               unsigned char *shared)

@@ -1,6 +1,6 @@
 //===- matmul_tile.cuh - What the tensor core matmuls share ---------------===//
 //
-// Both multiply 16 x 8 fragments of which a thread holds pairs of columns. The
+// All multiply 16 x 8 fragments of which a thread holds pairs of columns. The
 // weight's rows are interleaved on their way to shared memory, so that a thread
 // holds eight neighbouring columns of a row in four fragments: rows are then
 // finished in registers, sixteen bytes of bf16 at a time.

@@ -1,7 +1,8 @@
 //===- wgmma.cuh - Hopper's matrix instructions ---------------------------===//
 //
-// PTX ISA, "Asynchronous warpgroup level matrix instructions". Both operands
-// lie in shared memory as rows of 64 bf16 under the 128-byte swizzle.
+// PTX ISA, "Asynchronous warpgroup level matrix instructions". Operands lie
+// in shared memory as rows of 64 bf16 under the 128-byte swizzle; the left one may
+// be in registers.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
