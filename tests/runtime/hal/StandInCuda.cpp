@@ -41,8 +41,10 @@ struct CUevent_st {
 };
 struct CUstream_st {
   CUgraph capture = nullptr;
-  /// Runs at the next wait, as late as a real stream may.
+  /// Runs at the next wait, as late as a real stream may. Threads may share a
+  /// stream.
   std::vector<std::function<void()>> pending;
+  std::mutex mutex;
 };
 
 namespace {
@@ -97,11 +99,13 @@ void countObject(int change) {
 }
 
 void submit(CUstream stream, std::function<void()> work) {
+  std::lock_guard lock(stream->mutex);
   (stream->capture ? stream->capture->nodes : stream->pending)
       .push_back(std::move(work));
 }
 
 void finish(CUstream stream) {
+  std::lock_guard lock(stream->mutex);
   for (const std::function<void()> &work : stream->pending)
     work();
   stream->pending.clear();
