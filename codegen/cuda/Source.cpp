@@ -288,8 +288,9 @@ private:
     constant("queryTile", spec.tile.rows);
     threads = 2 * spec.tile.rows;
     const bool narrow = core.headSize <= 64;
-    bounds = spec.tile.rows == 64 ? (narrow ? ", 4" : ", 2")
-                                  : (narrow ? ", 2" : ", 1");
+    const int small = core.keyTime >= 0 ? 3 : 4; // times take registers
+    bounds = fmt::format(", {}", spec.tile.rows == 64 ? (narrow ? small : 2)
+                                                      : (narrow ? 2 : 1));
     const bool wgmma = path == Path::AttentionWgmma;
     header = wgmma ? "attention_wgmma.cuh" : "attention_mma.cuh";
     // Queries, two blocks of keys and values, times of 64 key blocks and of the
