@@ -121,7 +121,7 @@ LogicalResult NormOp::verify() {
 LogicalResult SquareSumsOp::verify() {
   Tensor x = typeOf(getX()), result = typeOf(getResult());
   const int64_t group = int64_t(getGroup());
-  if (group <= 0 || columnsOf(x) % group != 0 ||
+  if (x.getRank() < 2 || group <= 0 || columnsOf(x) % group != 0 ||
       !isRowwiseOf(result, x, columnsOf(x) / group))
     return emitOpError("(C1) x must be [..., D], group a divisor of D, the "
                        "result [..., D / group] of its element type or f32");

@@ -28,11 +28,18 @@ void holdStandardDescriptors() {
 void cleanUpOnInterrupt() {
   auto handler = [](int signal) {
     removePartialFiles();
-    ::raise(signal); // as SA_RESETHAND and SA_NODEFER have made it: deadly
+    // Made deadly here: NVRTC puts handlers back with other flags.
+    struct sigaction deadly = {};
+    deadly.sa_handler = SIG_DFL;
+    ::sigaction(signal, &deadly, nullptr);
+    sigset_t own;
+    ::sigemptyset(&own);
+    ::sigaddset(&own, signal);
+    ::pthread_sigmask(SIG_UNBLOCK, &own, nullptr);
+    ::raise(signal);
   };
   struct sigaction action = {};
   action.sa_handler = handler;
-  action.sa_flags = SA_RESETHAND | SA_NODEFER;
   for (int signal : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction before = {};
     // nohup's ignored SIGHUP stays ignored.

@@ -37,3 +37,11 @@ func.func @c1_type(%x: tensor<3x64xf32>) {
   %q = betz.square_sums %x {group = 32 : i64} : (tensor<3x64xf32>) -> tensor<3x2xbf16>
   return
 }
+
+// -----
+
+func.func @c1_scalar(%x: tensor<f32>) {
+  // expected-error @+1 {{(C1) x must be [..., D], group a divisor of D}}
+  %q = betz.square_sums %x {group = 32 : i64} : (tensor<f32>) -> tensor<f32>
+  return
+}

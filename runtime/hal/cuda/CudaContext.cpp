@@ -63,9 +63,8 @@ CudaContext::~CudaContext() {
   if (!context)
     return;
   if (copies)
-    (void)call("free a stream", [&](const CudaDriver &cuda) {
-      return cuda.cuStreamDestroy(copies);
-    });
+    release(
+        [&](const CudaDriver &cuda) { return cuda.cuStreamDestroy(copies); });
   driver.cuDevicePrimaryCtxRelease(device);
 }
 
@@ -150,8 +149,7 @@ CudaBuffer::allocateStaging(std::shared_ptr<const CudaContext> context,
 CudaBuffer::~CudaBuffer() {
   if (deviceAddress == 0)
     return;
-  // A lost device has freed everything already; nobody can do more here.
-  (void)context->call("free memory", [&](const CudaDriver &cuda) {
+  context->release([&](const CudaDriver &cuda) {
     return hostPointer() ? cuda.cuMemFreeHost(hostPointer())
                          : cuda.cuMemFree(deviceAddress);
   });

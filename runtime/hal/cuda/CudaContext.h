@@ -46,6 +46,16 @@ public:
     return result == CUDA_SUCCESS ? Status::ok() : error(result, attempted);
   }
 
+  /// The same for what ends an object: tried on a lost device too, and without
+  /// an answer.
+  template <typename F> void release(F function) const {
+    CUcontext popped;
+    if (driver.cuCtxPushCurrent(context) != CUDA_SUCCESS)
+      return;
+    (void)function(driver);
+    driver.cuCtxPopCurrent(&popped);
+  }
+
   /// Copies now, and ready for every stream when it returns.
   Status writeNow(CUdeviceptr to, const void *from, size_t bytes) const;
   Status readNow(void *to, CUdeviceptr from, size_t bytes) const;

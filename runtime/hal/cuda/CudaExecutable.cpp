@@ -47,9 +47,8 @@ CudaExecutable::load(std::shared_ptr<const CudaContext> context,
 
 CudaExecutable::~CudaExecutable() {
   for (CUmodule module : modules)
-    (void)context->call("unload kernels", [&](const CudaDriver &cuda) {
-      return cuda.cuModuleUnload(module);
-    });
+    context->release(
+        [&](const CudaDriver &cuda) { return cuda.cuModuleUnload(module); });
 }
 
 Status CudaExecutable::loadImage(std::span<const std::byte> image) {

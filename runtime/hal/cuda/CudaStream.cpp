@@ -17,9 +17,8 @@ CUdeviceptr addressOf(const BufferSlice &slice) {
 
 CudaCommandGraph::~CudaCommandGraph() {
   if (graph)
-    (void)context->call("free a graph", [&](const CudaDriver &cuda) {
-      return cuda.cuGraphExecDestroy(graph);
-    });
+    context->release(
+        [&](const CudaDriver &cuda) { return cuda.cuGraphExecDestroy(graph); });
 }
 
 Result<std::unique_ptr<CudaStream>>
@@ -35,7 +34,7 @@ CudaStream::create(std::shared_ptr<const CudaContext> context) {
 CudaStream::~CudaStream() {
   if (!stream)
     return;
-  (void)context->call("free a stream", [&](const CudaDriver &cuda) {
+  context->release([&](const CudaDriver &cuda) {
     CUgraph abandoned = nullptr;
     if (isRecording)
       cuda.cuStreamEndCapture(stream, &abandoned);
