@@ -92,7 +92,6 @@ private:
   Status stageOutputs(std::span<const OutputBinding> outputs);
 
   const LoadedProgram &loaded;
-  std::unique_ptr<Stream> stream;
   std::unique_ptr<Buffer> arena;
   std::unique_ptr<Buffer> exchange;
   /// The host's side of `exchange`; null where the host reaches it.
@@ -108,6 +107,8 @@ private:
   std::vector<int64_t> taskCounts;
   /// One for each output; null for one that is not bound.
   std::vector<void *> destinations;
+  /// Last, so that it ends first: it waits for what still uses the memory above.
+  std::unique_ptr<Stream> stream;
 };
 
 } // namespace betz
