@@ -1,5 +1,5 @@
 #include "codegen/cuda/CudaCode.h"
-#include "codegen/cuda/Source.h"
+#include "codegen/cuda/Paths.h"
 
 namespace betz::cuda {
 
