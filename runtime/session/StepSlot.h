@@ -107,7 +107,8 @@ private:
   std::vector<int64_t> taskCounts;
   /// One for each output; null for one that is not bound.
   std::vector<void *> destinations;
-  /// Last, so that it ends first: it waits for what still uses the memory above.
+  /// Last, so that it ends first: it waits for what still uses the memory
+  /// above.
   std::unique_ptr<Stream> stream;
 };
 
