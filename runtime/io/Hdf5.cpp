@@ -383,7 +383,8 @@ Result<Hdf5Info> Hdf5File::info(const std::string &dataset) const {
   return open->info;
 }
 
-Result<std::vector<double>>
+template <typename T>
+Result<std::vector<T>>
 Hdf5File::readBlock(const std::string &dataset,
                     std::optional<std::pair<int64_t, int64_t>> rows) const {
   LibraryLock lock;
@@ -408,8 +409,10 @@ Hdf5File::readBlock(const std::string &dataset,
     H5Sselect_hyperslab(open->space.get(), H5S_SELECT_SET, start.data(),
                         nullptr, extent.data(), nullptr);
   }
-  Result<std::vector<double>> values =
-      readElements<double>(*open, H5T_NATIVE_DOUBLE, open->space.get(), count);
+  const hid_t type =
+      std::is_same_v<T, float> ? H5T_NATIVE_FLOAT : H5T_NATIVE_DOUBLE;
+  Result<std::vector<T>> values =
+      readElements<T>(*open, type, open->space.get(), count);
   if (!values.isOk())
     return Status(values.status().getCode(),
                   locate(dataset, values.status().message()));
@@ -418,13 +421,19 @@ Hdf5File::readBlock(const std::string &dataset,
 
 Result<std::vector<double>>
 Hdf5File::readDoubles(const std::string &dataset) const {
-  return readBlock(dataset, std::nullopt);
+  return readBlock<double>(dataset, std::nullopt);
 }
 
 Result<std::vector<double>> Hdf5File::readRows(const std::string &dataset,
                                                int64_t first,
                                                int64_t count) const {
-  return readBlock(dataset, std::pair(first, count));
+  return readBlock<double>(dataset, std::pair(first, count));
+}
+
+Result<std::vector<float>> Hdf5File::readFloats(const std::string &dataset,
+                                                int64_t first,
+                                                int64_t count) const {
+  return readBlock<float>(dataset, std::pair(first, count));
 }
 
 Result<std::vector<int64_t>>

@@ -54,6 +54,9 @@ public:
   /// The same for rows [first, first + count) of the first extent.
   Result<std::vector<double>> readRows(const std::string &dataset,
                                        int64_t first, int64_t count) const;
+  /// The same of rows [first, first + count), rounded to f32.
+  Result<std::vector<float>> readFloats(const std::string &dataset,
+                                        int64_t first, int64_t count) const;
   /// All elements from any integer type; bools as 0 and 1. A uint64 above
   /// INT64_MAX reads as INT64_MAX.
   Result<std::vector<int64_t>> readIntegers(const std::string &dataset) const;
@@ -72,7 +75,8 @@ public:
 
 private:
   Hdf5File(std::string name, int64_t id, uint64_t bytes);
-  Result<std::vector<double>>
+  template <typename T>
+  Result<std::vector<T>>
   readBlock(const std::string &dataset,
             std::optional<std::pair<int64_t, int64_t>> rows) const;
 
@@ -99,6 +103,8 @@ public:
   Status group(const std::string &path);
   Status doubles(const std::string &path, std::span<const double> values,
                  const std::vector<int64_t> &shape, Hdf5Layout layout = {});
+  Status floats(const std::string &path, std::span<const float> values,
+                const std::vector<int64_t> &shape);
   /// A dataset whose rows are filled by writeRows, in any order.
   Status createDoubles(const std::string &path,
                        const std::vector<int64_t> &shape,

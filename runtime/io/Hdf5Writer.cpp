@@ -134,6 +134,13 @@ Status Hdf5Writer::doubles(const std::string &path,
                layout);
 }
 
+Status Hdf5Writer::floats(const std::string &path,
+                          std::span<const float> values,
+                          const std::vector<int64_t> &shape) {
+  LibraryLock lock;
+  return store(path, H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, values.data(), shape);
+}
+
 Status Hdf5Writer::createDoubles(const std::string &path,
                                  const std::vector<int64_t> &shape,
                                  Hdf5Layout layout) {

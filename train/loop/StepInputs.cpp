@@ -1,0 +1,36 @@
+#include "train/loop/StepInputs.h"
+
+#include <fmt/format.h>
+
+namespace betz::train {
+
+void StepInputs::bind(std::string_view name, DType dtype, const void *data,
+                      std::vector<int64_t> shape) {
+  for (uint32_t i = 0; i < program->inputs.size(); ++i) {
+    if (program->inputs[i].tensor.name != name)
+      continue;
+    shapes.push_back(std::move(shape));
+    list.push_back({i, dtype, data, shapes.back()});
+    return;
+  }
+}
+
+void StepInputs::bindBatch(const Batch &batch, int64_t outputs) {
+  const std::vector<int64_t> events = {int64_t(batch.neuronId.size())};
+  bind("neuron_id", DType::I32, batch.neuronId.data(), events);
+  bind("time_bin", DType::I32, batch.timeBin.data(), events);
+  bind("value", DType::I32, batch.value.data(), events);
+  bind("row_splits", DType::I32, batch.rowSplits.data(),
+       {int64_t(batch.rowSplits.size())});
+  bind("target", DType::F32, batch.target.data(), {batch.rows(), outputs});
+}
+
+Result<uint32_t> findOutput(const Program &program, std::string_view name) {
+  for (uint32_t i = 0; i < program.outputs.size(); ++i)
+    if (program.outputs[i].name == name)
+      return i;
+  return invalidArgument(
+      fmt::format("the program has no output \"{}\"", name));
+}
+
+} // namespace betz::train

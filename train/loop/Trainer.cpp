@@ -1,0 +1,321 @@
+#include "train/loop/Trainer.h"
+#include "runtime/base/Log.h"
+#include "train/loop/StepInputs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace betz::train {
+namespace {
+
+constexpr int64_t kLogEvery = 10;
+constexpr const char *kStates[] = {"weights", "moment1", "moment2"};
+
+Json toJson(const std::vector<Best> &scores) {
+  Json list = Json::array();
+  for (const Best &one : scores)
+    list.push_back({one.step, one.valR2});
+  return list;
+}
+
+std::vector<Best> scoresFrom(const Json &list) {
+  std::vector<Best> scores;
+  for (const Json &one : list)
+    scores.push_back({one[0].get<int64_t>(), one[1].get<double>()});
+  return scores;
+}
+
+Best bestOf(const std::vector<Best> &scores) {
+  Best best;
+  for (const Best &one : scores)
+    if (one.valR2 > best.valR2)
+      best = one;
+  return best;
+}
+
+} // namespace
+
+Trainer::Trainer(std::unique_ptr<Session> session, NetworkDecoder forward,
+                 const Dataset &dataset, const TrainerOptions &options,
+                 std::filesystem::path folder)
+    : session(std::move(session)), forward(std::move(forward)),
+      dataset(&dataset), options(options), folder(std::move(folder)) {}
+
+Result<std::unique_ptr<Trainer>>
+Trainer::create(TrainingPrograms programs, std::shared_ptr<Device> device,
+                const Dataset &dataset, const TrainerOptions &options,
+                std::filesystem::path folder) {
+  BETZ_ASSIGN_OR_RETURN(std::vector<Parameter> table,
+                        readParameters(*programs.step));
+  BETZ_ASSIGN_OR_RETURN(NetworkDecoder forward,
+                        NetworkDecoder::create(programs.forward, device,
+                                               options.batches.rows));
+  BETZ_ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
+                        Session::create(programs.step, std::move(device)));
+  std::unique_ptr<Trainer> trainer(new Trainer(std::move(session),
+                                               std::move(forward), dataset,
+                                               options, std::move(folder)));
+  trainer->table = std::move(table);
+  trainer->seed = {int32_t(options.batches.seed), 0};
+  return trainer;
+}
+
+Status Trainer::writeStates(const Checkpoint &checkpoint) {
+  for (const char *name : kStates) {
+    const auto found = checkpoint.vectors.find(name);
+    if (found == checkpoint.vectors.end())
+      return invalidArgument(fmt::format("the checkpoint has no {}", name));
+    BETZ_RETURN_IF_ERROR(session->writeState(
+        name, std::as_bytes(std::span<const float>(found->second))));
+  }
+  return frozen.empty() ? Status::ok()
+                        : session->writeState(
+                              "frozen",
+                              std::as_bytes(std::span<const float>(frozen)));
+}
+
+/// Lines of steps after this one are of a run that did not come to its next
+/// checkpoint.
+Status Trainer::openLog() {
+  const std::filesystem::path path = folder / "log.jsonl";
+  std::string kept;
+  std::ifstream old(path);
+  for (std::string line; step > 0 && std::getline(old, line);) {
+    const Result<Json> entry = parseJson(line);
+    if (entry.isOk() && entry->value("step", int64_t(0)) <= step)
+      kept += line + "\n";
+  }
+  BETZ_RETURN_IF_ERROR(writeFileAtomically(path, kept));
+  log.open(path, std::ios::app);
+  return Status::ok();
+}
+
+Status Trainer::start(std::vector<float> weights, std::vector<float> fixed) {
+  frozen = std::move(fixed);
+  Checkpoint checkpoint;
+  checkpoint.vectors["moment1"].resize(weights.size());
+  checkpoint.vectors["moment2"].resize(weights.size());
+  checkpoint.vectors["weights"] = std::move(weights);
+  BETZ_RETURN_IF_ERROR(writeStates(checkpoint));
+  flat = std::move(checkpoint.vectors["weights"]);
+  return openLog();
+}
+
+Status Trainer::resume(std::vector<float> fixed) {
+  frozen = std::move(fixed);
+  std::vector<std::filesystem::path> found = listCheckpoints(checkpoints());
+  for (; !found.empty(); found.pop_back()) {
+    Result<Checkpoint> checkpoint = readCheckpoint(found.back());
+    if (!checkpoint.isOk()) {
+      logWarn("train", "{}", checkpoint.status().message());
+      continue;
+    }
+    BETZ_RETURN_IF_ERROR(
+        writeStates(*checkpoint).withContext(found.back().string()));
+    step = checkpoint->step;
+    flat = std::move(checkpoint->vectors["weights"]);
+    const Json &state = checkpoint->state;
+    options.schedule.steps = state.value("steps", options.schedule.steps);
+    scores = scoresFrom(state.value("scores", Json::array()));
+    best = bestOf(scores);
+    secondsBefore = state.value("seconds", 0.0);
+    return openLog();
+  }
+  return notFound(fmt::format("{}: has no checkpoint to go on from",
+                              checkpoints().string()));
+}
+
+void Trainer::setSteps(int64_t steps) {
+  options.schedule.steps = steps;
+  options.schedule.warmupSteps =
+      std::min(options.schedule.warmupSteps, steps / 10);
+}
+
+Status Trainer::submitStep(const Batch &batch) {
+  schedule =
+      scheduleInput(options.schedule, step, options.beta1, options.beta2);
+  seed[1] = int32_t(step);
+  StepInputs inputs(session->program());
+  inputs.bind("schedule", DType::F32, schedule.data(), {4});
+  inputs.bind("dropout_seed", DType::I32, seed.data(), {2});
+  inputs.bindBatch(batch, dataset->outputs());
+  const std::vector<int64_t> one = {1};
+  std::vector<OutputBinding> outputs;
+  for (auto [name, to] : {std::pair("loss", &loss),
+                          std::pair("grad_squares", &gradSquares)}) {
+    BETZ_ASSIGN_OR_RETURN(uint32_t output,
+                          findOutput(session->program(), name));
+    outputs.push_back({output, DType::F32, to, one});
+  }
+  BETZ_ASSIGN_OR_RETURN(inFlight, session->submit(inputs.bindings(), outputs));
+  return Status::ok();
+}
+
+Status Trainer::finishStep() {
+  BETZ_RETURN_IF_ERROR(session->wait(*inFlight));
+  inFlight.reset();
+  ++step;
+  if (!std::isfinite(loss) || !std::isfinite(gradSquares))
+    return internalError(fmt::format(
+        "the loss of step {} is no number; lower learning_rate (now {:.3g}) or "
+        "look at the recording with betz data lint{}",
+        step, double(schedule[0]),
+        best.step < 0 ? ""
+                      : fmt::format("; the best weights, of step {}, are kept",
+                                    best.step)));
+  lossSum += double(loss);
+  ++lossCount;
+  if (step % kLogEvery == 0 || step == options.schedule.steps) {
+    log << Json{{"step", step},
+                {"loss", lossSum / double(lossCount)},
+                {"last_loss", loss},
+                {"grad_norm", std::sqrt(double(gradSquares))},
+                {"learning_rate", schedule[0]}}
+               .dump()
+        << std::endl;
+    drawProgress();
+    lossSum = 0, lossCount = 0;
+  }
+  return Status::ok();
+}
+
+/// To a terminal, one line over itself; else a line a score only.
+void Trainer::drawProgress() const {
+  if (!::isatty(STDERR_FILENO))
+    return;
+  const double seconds =
+      std::chrono::duration<double>(Clock::now() - began).count();
+  const double left = seconds / double(std::max<int64_t>(step, 1)) *
+                      double(options.schedule.steps - step);
+  fmt::print(stderr,
+             "\r\033[Ktraining: step {} of {}, loss {:.4f}, rate {:.2e}, val R² "
+             "{:.4f}, {:.0f} s left",
+             step, options.schedule.steps, double(loss), double(schedule[0]),
+             best.step < 0 ? 0.0 : best.valR2, left);
+}
+
+Status Trainer::save() {
+  Checkpoint checkpoint;
+  checkpoint.step = step;
+  for (const char *name : kStates) {
+    std::vector<float> &values = checkpoint.vectors[name];
+    values.resize(flat.size());
+    BETZ_RETURN_IF_ERROR(session->readState(
+        name, std::as_writable_bytes(std::span<float>(values))));
+  }
+  flat = checkpoint.vectors["weights"];
+  checkpoint.state = {
+      {"steps", options.schedule.steps},
+      {"seed", options.batches.seed},
+      {"scores", toJson(scores)},
+      {"seconds",
+       secondsBefore +
+           std::chrono::duration<double>(Clock::now() - began).count()}};
+  BETZ_RETURN_IF_ERROR(
+      writeCheckpoint(checkpoints(), checkpoint, options.shards).status());
+  return prune();
+}
+
+/// Keeps the newest and those of the best scores.
+Status Trainer::prune() {
+  std::vector<Best> ranked = scores;
+  std::ranges::stable_sort(ranked, std::greater(), &Best::valR2);
+  ranked.resize(std::min(ranked.size(), size_t(options.keepBest)));
+  const std::vector<std::filesystem::path> all = listCheckpoints(checkpoints());
+  for (const std::filesystem::path &path : all) {
+    const bool isBest = std::ranges::any_of(ranked, [&](const Best &one) {
+      return path.filename() == fmt::format("step-{:08}", one.step);
+    });
+    std::error_code ignored;
+    if (!isBest && path != all.back())
+      std::filesystem::remove_all(path, ignored);
+  }
+  return Status::ok();
+}
+
+Status Trainer::scoreAndSave() {
+  BETZ_RETURN_IF_ERROR(session->readState(
+      "weights", std::as_writable_bytes(std::span<float>(flat))));
+  BETZ_RETURN_IF_ERROR(forward.setWeights(flat, frozen));
+  BETZ_ASSIGN_OR_RETURN(Table predictions,
+                        forward.predict(*dataset, Split::Val));
+  const double r2 =
+      score(predictions, behaviorOf(*dataset, Split::Val)).meanR2();
+  scores.push_back({step, r2});
+  best = bestOf(scores);
+  log << Json{{"step", step}, {"val_r2", r2}, {"best_step", best.step}}.dump()
+      << std::endl;
+  logInfo("train", "step {}: val R² {:.4f} (best {:.4f})", step, r2,
+          best.valR2);
+  return save();
+}
+
+Result<double> Trainer::timeStep() {
+  BETZ_ASSIGN_OR_RETURN(TrainBatches batches,
+                        TrainBatches::make(*dataset, options.batches));
+  constexpr int64_t kWarmups = 2, kSteps = 8;
+  const Schedule real = options.schedule;
+  options.schedule = {.learningRate = 0, .constant = true};
+  Checkpoint before;
+  for (const char *name : kStates)
+    before.vectors[name].resize(flat.size());
+  before.vectors["weights"] = flat;
+  Batch batch;
+  Clock::time_point from;
+  for (int64_t i = 0; i < kWarmups + kSteps; ++i) {
+    if (i == kWarmups)
+      from = Clock::now();
+    batches.read(i, batch);
+    BETZ_RETURN_IF_ERROR(submitStep(batch));
+    BETZ_RETURN_IF_ERROR(session->wait(*inFlight));
+    inFlight.reset();
+  }
+  const double seconds =
+      std::chrono::duration<double>(Clock::now() - from).count();
+  options.schedule = real;
+  BETZ_RETURN_IF_ERROR(writeStates(before));
+  return seconds / double(kSteps);
+}
+
+Result<TrainingOutcome> Trainer::run() {
+  began = Clock::now();
+  BETZ_ASSIGN_OR_RETURN(TrainBatches batches,
+                        TrainBatches::make(*dataset, options.batches));
+  BatchQueue queue(std::move(batches), step);
+  TrainingOutcome outcome;
+  auto isInterrupted = [&] {
+    return options.interrupted && options.interrupted->load();
+  };
+  while (step < options.schedule.steps && !isInterrupted()) {
+    BETZ_RETURN_IF_ERROR(submitStep(queue.next()));
+    BETZ_RETURN_IF_ERROR(finishStep());
+    if (step % options.scoreEvery != 0 && step != options.schedule.steps)
+      continue;
+    BETZ_RETURN_IF_ERROR(scoreAndSave());
+    const int64_t since = std::ranges::count_if(
+        scores, [&](const Best &one) { return one.step > best.step; });
+    if (options.patience > 0 && since >= options.patience)
+      break;
+  }
+  outcome.wasInterrupted = isInterrupted() && step < options.schedule.steps;
+  if (outcome.wasInterrupted)
+    BETZ_RETURN_IF_ERROR(save());
+  outcome.steps = step;
+  outcome.best = best;
+  outcome.seconds =
+      secondsBefore +
+      std::chrono::duration<double>(Clock::now() - began).count();
+  return outcome;
+}
+
+Status Trainer::loadBest() {
+  BETZ_ASSIGN_OR_RETURN(
+      Checkpoint checkpoint,
+      readCheckpoint(checkpoints() / fmt::format("step-{:08}", best.step)));
+  flat = std::move(checkpoint.vectors["weights"]);
+  return forward.setWeights(flat, frozen);
+}
+
+} // namespace betz::train

@@ -1,0 +1,127 @@
+//===- Trainer.h - Steps a compiled training program ----------------------===//
+//
+// Knows no compiler: a step program updates its states (weights, moment1,
+// moment2) and a forward program scores them on val. A run's folder holds
+//   log.jsonl      a line for each logged step and each score on val
+//   checkpoints/   the newest state and the best ones on val
+//
+//===----------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/io/Checkpoint.h"
+#include "train/data/Batches.h"
+#include "train/loop/NetworkDecoder.h"
+#include "train/loop/Parameters.h"
+#include "train/loop/Schedule.h"
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+
+namespace betz::train {
+
+struct TrainerOptions {
+  Schedule schedule;
+  BatchSpec batches;
+  double beta1 = 0.9, beta2 = 0.95;
+  /// Steps from one score on val (and checkpoint) to the next.
+  int64_t scoreEvery = 200;
+  /// Checkpoints kept for their score, beside the newest.
+  int64_t keepBest = 1;
+  /// Scores without a new best after which training ends; 0 for never.
+  int64_t patience = 0;
+  int64_t shards = 1;
+  /// Steps stop when it becomes true; what is done is saved.
+  const std::atomic<bool> *interrupted = nullptr;
+};
+
+struct TrainingPrograms {
+  std::shared_ptr<const Program> step, forward;
+};
+
+struct Best {
+  int64_t step = -1;
+  double valR2 = -std::numeric_limits<double>::infinity();
+};
+
+struct TrainingOutcome {
+  int64_t steps = 0;
+  bool wasInterrupted = false;
+  Best best;
+  double seconds = 0;
+};
+
+class Trainer {
+public:
+  /// `dataset` must outlive it.
+  static Result<std::unique_ptr<Trainer>>
+  create(TrainingPrograms programs, std::shared_ptr<Device> device,
+         const Dataset &dataset, const TrainerOptions &options,
+         std::filesystem::path folder);
+
+  /// From step 0. The vectors are those of train/loop/Parameters.h.
+  Status start(std::vector<float> weights, std::vector<float> frozen);
+  /// From the newest checkpoint in the folder that can be read; one that cannot
+  /// is named in a warning. The steps to come are those that the run would have
+  /// done, bit for bit.
+  Status resume(std::vector<float> frozen);
+
+  /// Seconds of one step, from a few that leave no trace; for choosing how many
+  /// there are to be.
+  Result<double> timeStep();
+  void setSteps(int64_t steps);
+
+  /// To the last step, to a signal, or to an error: a loss that is no number is
+  /// one, and names the step.
+  Result<TrainingOutcome> run();
+
+  /// Weights of the best checkpoint on val, now the decoder's.
+  Status loadBest();
+  const NetworkDecoder &decoder() const { return forward; }
+  std::span<const float> weights() const { return flat; }
+  std::span<const float> frozenWeights() const { return frozen; }
+  const std::vector<Parameter> &parameters() const { return table; }
+
+private:
+  using Clock = std::chrono::steady_clock;
+  Trainer(std::unique_ptr<Session> session, NetworkDecoder forward,
+          const Dataset &dataset, const TrainerOptions &options,
+          std::filesystem::path folder);
+
+  Status writeStates(const Checkpoint &checkpoint);
+  Status openLog();
+  Status submitStep(const Batch &batch);
+  Status finishStep();
+  Status scoreAndSave();
+  Status save();
+  Status prune();
+  void drawProgress() const;
+  std::filesystem::path checkpoints() const { return folder / "checkpoints"; }
+
+  std::unique_ptr<Session> session;
+  NetworkDecoder forward;
+  const Dataset *dataset;
+  TrainerOptions options;
+  std::filesystem::path folder;
+  std::vector<Parameter> table;
+  std::vector<float> flat, frozen;
+  std::ofstream log;
+
+  int64_t step = 0; // done
+  /// Score on val by step, in order.
+  std::vector<Best> scores;
+  Best best;
+  double secondsBefore = 0; // of the runs that this one goes on
+  Clock::time_point began;
+
+  std::optional<StepTicket> inFlight;
+  std::array<float, 4> schedule{};
+  std::array<int32_t, 2> seed{};
+  float loss = 0, gradSquares = 0;
+  double lossSum = 0; // since the last log line
+  int64_t lossCount = 0;
+};
+
+} // namespace betz::train
