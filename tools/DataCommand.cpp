@@ -6,6 +6,7 @@
 #include "runtime/io/Nwb.h"
 #include "runtime/io/Synth.h"
 #include "runtime/io/Windows.h"
+#include "tools/DataCommands.h"
 #include "tools/RuntimeCommands.h"
 
 #include <algorithm>
@@ -492,6 +493,7 @@ void addDataCommand(CommandLine &line) {
       line.addCommand("data", "Look at recordings; make synthetic ones.", {});
   addInspect(line, data);
   addSynth(line, data);
+  addDataProtocol(line, data);
 }
 
 } // namespace betz

@@ -158,12 +158,60 @@ Window WindowIndex::at(int64_t index) const {
   return window;
 }
 
+//===- Targets ------------------------------------------------------------===//
+
+/// The rows that a window's target averages: those inside its last bin, else
+/// the one nearest to the bin if it is at most half a bin outside.
+TargetReader::Range TargetReader::rowsOf(const Window &window) const {
+  const std::vector<double> &time = behavior->time;
+  double binMs = index->spec().binMs;
+  double origin = index->segments()[size_t(window.segment)].start;
+  int64_t lastBin = window.firstBin + index->spec().windowBins - 1;
+  auto bin = [&](double seconds) { return binOf(seconds, origin, binMs); };
+  auto first = std::partition_point(time.begin(), time.end(),
+                                    [&](double t) { return bin(t) < lastBin; });
+  auto last = std::partition_point(first, time.end(),
+                                   [&](double t) { return bin(t) <= lastBin; });
+  auto toRange = [&](auto begin, auto end) {
+    return Range{begin - time.begin(), end - time.begin()};
+  };
+  if (first != last)
+    return toRange(first, last);
+  double reach = binMs / 1000;
+  double before =
+      first == time.begin() ? reach + 1 : window.target - *std::prev(first);
+  double after = last == time.end() ? reach + 1 : *last - window.target;
+  if (std::min(before, after) > reach)
+    return toRange(first, first);
+  return before <= after ? toRange(std::prev(first), first)
+                         : toRange(last, std::next(last));
+}
+
+void TargetReader::read(const Window &window, std::span<float> target) const {
+  Range rows = rowsOf(window);
+  std::vector<double> sums(target.size(), 0.0);
+  int64_t used = 0;
+  for (int64_t row = rows.begin; row < rows.end; ++row) {
+    if (behavior->isMissing(row))
+      continue;
+    for (size_t column = 0; column < sums.size(); ++column)
+      sums[column] +=
+          behavior->values[size_t(row) * sums.size() + column];
+    ++used;
+  }
+  for (size_t column = 0; column < sums.size(); ++column)
+    target[column] = used > 0 ? float(sums[column] / double(used))
+                              : std::numeric_limits<float>::quiet_NaN();
+}
+
 //===- Reader -------------------------------------------------------------===//
 
 WindowReader::WindowReader(const WindowIndex &index, const Units &units,
                            std::span<const int32_t> neuronOfRow,
                            const Series *behavior)
-    : index(index), behavior(behavior) {
+    : index(index) {
+  if (behavior)
+    targets.emplace(index, *behavior);
   std::vector<uint64_t> scratch;
   for (size_t segment = 0; segment < index.segments().size(); ++segment) {
     binSegment(int64_t(segment), units, neuronOfRow, scratch);
@@ -221,53 +269,17 @@ int64_t WindowReader::eventsIn(int64_t window) const {
   return events.end - events.begin;
 }
 
-int64_t WindowReader::targetColumns() const {
-  return behavior ? behavior->info.columns : 0;
-}
-
-/// The rows that a window's target averages: those inside its last bin, else
-/// the one nearest to the bin if it is at most half a bin outside.
-WindowReader::Range WindowReader::targetRows(const Window &window) const {
-  const std::vector<double> &time = behavior->time;
-  double binMs = index.spec().binMs;
-  double origin = index.segments()[size_t(window.segment)].start;
-  int64_t lastBin = window.firstBin + index.spec().windowBins - 1;
-  auto bin = [&](double seconds) { return binOf(seconds, origin, binMs); };
-  auto first = std::partition_point(time.begin(), time.end(),
-                                    [&](double t) { return bin(t) < lastBin; });
-  auto last = std::partition_point(first, time.end(),
-                                   [&](double t) { return bin(t) <= lastBin; });
-  auto toRange = [&](auto begin, auto end) {
-    return Range{begin - time.begin(), end - time.begin()};
+EventView WindowReader::events(int64_t window) const {
+  Range range = eventsOf(index.at(window));
+  auto part = [&](const std::vector<int32_t> &all) {
+    return std::span(all).subspan(size_t(range.begin),
+                                  size_t(range.end - range.begin));
   };
-  if (first != last)
-    return toRange(first, last);
-  double reach = binMs / 1000;
-  double before =
-      first == time.begin() ? reach + 1 : window.target - *std::prev(first);
-  double after = last == time.end() ? reach + 1 : *last - window.target;
-  if (std::min(before, after) > reach)
-    return toRange(first, first);
-  return before <= after ? toRange(std::prev(first), first)
-                         : toRange(last, std::next(last));
+  return {part(bins), part(neurons), part(values)};
 }
 
-void WindowReader::addTarget(const Window &window,
-                             std::vector<float> &target) const {
-  int64_t columns = behavior->info.columns;
-  Range rows = targetRows(window);
-  std::vector<double> sums(size_t(columns), 0.0);
-  int64_t used = 0;
-  for (int64_t row = rows.begin; row < rows.end; ++row) {
-    if (behavior->isMissing(row))
-      continue;
-    for (int64_t column = 0; column < columns; ++column)
-      sums[size_t(column)] += behavior->values[size_t(row * columns + column)];
-    ++used;
-  }
-  for (double sum : sums)
-    target.push_back(used > 0 ? float(sum / double(used))
-                              : std::numeric_limits<float>::quiet_NaN());
+int64_t WindowReader::targetColumns() const {
+  return targets ? targets->columns() : 0;
 }
 
 Status WindowReader::read(std::span<const int64_t> windows,
@@ -291,8 +303,11 @@ Status WindowReader::read(std::span<const int64_t> windows,
     batch.value.insert(batch.value.end(), values.begin() + events.begin,
                        values.begin() + events.end);
     batch.rowSplits.push_back(int32_t(batch.value.size()));
-    if (behavior)
-      addTarget(window, batch.target);
+    if (targets) {
+      size_t columns = size_t(targets->columns());
+      batch.target.resize(batch.target.size() + columns);
+      targets->read(window, std::span(batch.target).last(columns));
+    }
   }
   return Status::ok();
 }

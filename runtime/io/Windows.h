@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -116,6 +117,37 @@ struct WindowBatch {
   std::vector<float> target;
 };
 
+/// Targets of windows: the mean of the behaviour's rows in the last bin, else
+/// the row nearest to it if at most half a bin outside, else NaN. The index and
+/// the behaviour must outlive it; reading from several threads is safe.
+class TargetReader {
+public:
+  TargetReader(const WindowIndex &index, const Series &behavior)
+      : index(&index), behavior(&behavior) {}
+
+  int64_t columns() const { return behavior->info.columns; }
+  /// f32[columns()].
+  void read(const Window &window, std::span<float> target) const;
+
+private:
+  struct Range {
+    int64_t begin;
+    int64_t end;
+  };
+  Range rowsOf(const Window &window) const;
+
+  const WindowIndex *index;
+  const Series *behavior;
+};
+
+/// A window's events where they lie, in order of (bin, row of /units). `bin` is
+/// on the segment's grid.
+struct EventView {
+  std::span<const int32_t> bin;
+  std::span<const int32_t> neuron;
+  std::span<const int32_t> value;
+};
+
 /// Reads windows in any order. Bins all spikes once, when made (12 bytes an
 /// event); reading copies. The index and the behaviour must outlive it; reading
 /// from several threads is safe.
@@ -127,6 +159,7 @@ public:
   /// Replaces `batch`. Fails when its events do not fit in i32 splits.
   Status read(std::span<const int64_t> windows, WindowBatch &batch) const;
   int64_t eventsIn(int64_t window) const;
+  EventView events(int64_t window) const;
   /// Columns of the target; 0 without behaviour.
   int64_t targetColumns() const;
 
@@ -139,11 +172,9 @@ private:
                   std::span<const int32_t> neuronOfRow,
                   std::vector<uint64_t> &scratch);
   Range eventsOf(const Window &window) const;
-  void addTarget(const Window &window, std::vector<float> &target) const;
-  Range targetRows(const Window &window) const;
 
   const WindowIndex &index;
-  const Series *behavior;
+  std::optional<TargetReader> targets;
   /// One entry an event, by segment, bin, row.
   std::vector<int32_t> bins;
   std::vector<int32_t> neurons;

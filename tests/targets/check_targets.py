@@ -31,12 +31,18 @@ RUNTIME_USES = {
     # Times kernels on a device and picks their tiles.
     "betz_codegen_tune": ["betz_program", "betz_hal", "betz_codegen_common",
                           "betz_codegen_cuda"],
+    # Metrics and linear algebra: no recordings.
+    "betz_train_score": ["betz_base"],
+    "betz_train_data": ["betz_io", "betz_train_score"],
+    "betz_train_baselines": ["betz_train_data", "betz_train_score"],
+    "betz_train_protocol": ["betz_train_baselines", "betz_train_data",
+                            "betz_train_score"],
     "betz_command_line": ["betz_base"],
     "betz_decoder_info": ["betz_io"],
     "betz_runtime_commands": ["betz_command_line", "betz_decoder_info",
                               "betz_session", "betz_io",
                               "betz_codegen_common", "betz_codegen_cuda",
-                              "betz_codegen_tune"],
+                              "betz_codegen_tune", "betz_train_protocol"],
     "betz-rt": ["betz_runtime_commands"],
 }
 COMPILER_USES = {

@@ -1,0 +1,120 @@
+//===- Batches.h - Samples ready for a step -------------------------------===//
+#pragma once
+
+#include "runtime/base/Status.h"
+#include "train/data/Dataset.h"
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <vector>
+
+namespace betz::train {
+
+/// Reused from step to step to keep its memory.
+struct Batch {
+  /// i32[E], by sample, then bin, then neuron.
+  std::vector<int32_t> neuronId;
+  std::vector<int32_t> timeBin;
+  std::vector<int32_t> value;
+  /// i32[B + 1].
+  std::vector<int32_t> rowSplits;
+  /// i32[B].
+  std::vector<int32_t> session;
+  /// f32[B, outputs], z-scored; empty without behaviour.
+  std::vector<float> target;
+  /// Which sample of the split each row is.
+  std::vector<int64_t> sample;
+
+  int64_t rows() const { return int64_t(sample.size()); }
+};
+
+/// Changes to train samples; each drawn anew for every row of every step.
+struct Augmentation {
+  /// Chance that a unit is silent in a row.
+  double unitDropout = 0;
+  /// Chance that an event is left out.
+  double eventDropout = 0;
+  /// Each event moves by up to this many bins, either way; one that would leave
+  /// the window stays.
+  int32_t jitterBins = 0;
+};
+
+/// An event on its way into a batch.
+struct PackedEvent {
+  /// Time bin in the upper half, neuron in the lower.
+  uint64_t place;
+  int32_t count;
+};
+
+struct BatchSpec {
+  int32_t rows = 32;
+  uint64_t seed = 0;
+  Augmentation augmentation;
+};
+
+/// Replaces `batch` by the samples `numbers` of `split`, unchanged.
+void readBatch(const Dataset &dataset, Split split,
+               std::span<const int64_t> numbers, Batch &batch);
+
+/// The train samples, shuffled anew in each epoch. A step's batch depends on
+/// the spec and the step's number alone, so a run goes on at any step. The
+/// samples that do not fill an epoch's last batch are left out of that epoch; a
+/// split smaller than a batch is one smaller batch. The dataset must outlive
+/// it. One thread reads.
+class TrainBatches {
+public:
+  static Result<TrainBatches> make(const Dataset &dataset,
+                                   const BatchSpec &spec);
+
+  int64_t stepsPerEpoch() const { return steps; }
+  /// Replaces `batch` by that of `step`, counted from 0 over all epochs.
+  void read(int64_t step, Batch &batch);
+
+private:
+  TrainBatches(const Dataset &dataset, const BatchSpec &spec);
+  void startEpoch(int64_t epoch);
+
+  const Dataset *dataset;
+  BatchSpec spec;
+  int64_t rows;
+  int64_t steps;
+  /// Samples in the order of `epoch`.
+  std::vector<int64_t> order;
+  int64_t epoch = -1;
+  std::vector<PackedEvent> scratch;
+};
+
+/// Builds batches ahead in a thread of its own. One thread reads.
+class BatchQueue {
+public:
+  /// From `firstStep` on.
+  BatchQueue(TrainBatches batches, int64_t firstStep);
+  ~BatchQueue();
+  BatchQueue(const BatchQueue &) = delete;
+  BatchQueue &operator=(const BatchQueue &) = delete;
+
+  /// The next step's batch; constant until the call after.
+  const Batch &next();
+
+private:
+  static constexpr size_t kSlots = 4;
+  void fill();
+
+  TrainBatches batches;
+  const int64_t firstStep;
+  std::vector<Batch> slots;
+  std::mutex mutex;
+  std::condition_variable changed;
+  /// Guarded by mutex: batches made, and batches that the reader is done with.
+  int64_t made = 0;
+  int64_t freed = 0;
+  bool stop = false;
+  /// The reader's: batches handed out.
+  int64_t taken = 0;
+  std::thread thread;
+};
+
+} // namespace betz::train

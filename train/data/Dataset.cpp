@@ -1,0 +1,280 @@
+#include "train/data/Dataset.h"
+#include "runtime/base/Progress.h"
+#include "train/data/Decoder.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <limits>
+#include <numeric>
+
+namespace betz::train {
+namespace {
+
+constexpr double kDefaultBinMs = 20;
+constexpr double kFinestDefaultMs = 10;
+
+Status checkSpec(const DataSpec &spec) {
+  auto atLeastOne = [](const char *what, int32_t value) {
+    return value >= 1 ? Status::ok()
+                      : invalidArgument(
+                            fmt::format("{} {}: give at least 1", what, value));
+  };
+  if (!std::isfinite(spec.binMs) || spec.binMs < 0)
+    return invalidArgument(
+        fmt::format("a bin of {} ms: give a positive number", spec.binMs));
+  BETZ_RETURN_IF_ERROR(atLeastOne("history bins", spec.historyBins));
+  BETZ_RETURN_IF_ERROR(atLeastOne("stride bins", spec.strideBins));
+  BETZ_RETURN_IF_ERROR(atLeastOne("value buckets", spec.valueBuckets));
+  BETZ_RETURN_IF_ERROR(atLeastOne("target times", spec.targetTimes));
+  BETZ_RETURN_IF_ERROR(atLeastOne("target step bins", spec.targetStepBins));
+  if (int64_t(spec.targetTimes - 1) * spec.targetStepBins >= spec.historyBins)
+    return invalidArgument(fmt::format(
+        "{} target times {} bins apart do not fit in a window of {} bins",
+        spec.targetTimes, spec.targetStepBins, spec.historyBins));
+  return Status::ok();
+}
+
+double defaultBin(const Series *behavior) {
+  double ms = behavior ? behavior->medianStep() * 1000 : 0;
+  // Times are stored with rounding; a bin of 19.999999999 ms would drift.
+  double rounded = std::round(ms * 1e6) / 1e6;
+  return rounded >= kFinestDefaultMs ? rounded : kDefaultBinMs;
+}
+
+/// Behaviour by bin, and its scale over the bins of train pieces.
+void readBehavior(const Series &series, Session &session) {
+  const size_t columns = size_t(series.info.columns);
+  TargetReader reader(session.index, series);
+  session.behavior = series.info;
+  session.behaviorByBin.resize(size_t(session.bins()) * columns);
+  Progress progress("binning behaviour", session.bins(), "bins");
+  for (int64_t bin = 0; bin < session.bins(); ++bin) {
+    reader.read(session.index.at(bin),
+                std::span(session.behaviorByBin)
+                    .subspan(size_t(bin) * columns, columns));
+    progress.update(bin);
+  }
+}
+
+bool isMissing(std::span<const float> row) {
+  return std::any_of(row.begin(), row.end(),
+                     [](float value) { return !std::isfinite(value); });
+}
+
+std::span<const float> behaviorAt(const Session &session, int64_t bin) {
+  const size_t columns = size_t(session.columns());
+  return std::span(session.behaviorByBin)
+      .subspan(size_t(bin) * columns, columns);
+}
+
+/// Mean and deviation of `column` over the train bins that have a row, by two
+/// passes: velocities far from zero keep their digits.
+void scaleColumn(const Session &session, const std::vector<int64_t> &bins,
+                 size_t column, TargetScale &scale) {
+  auto average = [&](auto term) {
+    double sum = 0;
+    for (int64_t bin : bins)
+      sum += term(double(behaviorAt(session, bin)[column]));
+    return bins.empty() ? 0.0 : sum / double(bins.size());
+  };
+  const double mean = average([](double v) { return v; });
+  const double variance =
+      average([&](double v) { return (v - mean) * (v - mean); });
+  scale.mean.push_back(mean);
+  scale.deviation.push_back(variance > 0 ? std::sqrt(variance) : 1.0);
+}
+
+void findScale(Session &session) {
+  std::vector<int64_t> bins;
+  for (int64_t bin = 0; bin < session.bins(); ++bin) {
+    const Piece &piece =
+        session.pieces[size_t(session.index.at(bin).segment)];
+    if (piece.split == Split::Train && !isMissing(behaviorAt(session, bin)))
+      bins.push_back(bin);
+  }
+  for (size_t column = 0; column < size_t(session.columns()); ++column)
+    scaleColumn(session, bins, column, session.scale);
+}
+
+Result<std::optional<Series>> openBehavior(const Recording &recording,
+                                           const std::string &name) {
+  BETZ_ASSIGN_OR_RETURN(const SeriesInfo *info, recording.chooseSeries(name));
+  if (!info)
+    return std::optional<Series>();
+  BusyLine busy("reading " + recording.file.string());
+  BETZ_ASSIGN_OR_RETURN(Series series, loadSeries(*info));
+  return std::optional<Series>(std::move(series));
+}
+
+} // namespace
+
+Status Dataset::addSession(const std::filesystem::path &file) {
+  BETZ_ASSIGN_OR_RETURN(Recording recording, Recording::open(file));
+  BETZ_ASSIGN_OR_RETURN(std::optional<Series> behavior,
+                        openBehavior(recording, dataSpec.series));
+  const Series *series = behavior ? &*behavior : nullptr;
+  if (dataSpec.binMs == 0)
+    dataSpec.binMs = defaultBin(series);
+  const int64_t columns = series ? series->info.columns : 0;
+  if (!list.empty() && columns != list[0]->columns())
+    return invalidArgument(fmt::format(
+        "{}: its behaviour has {} columns but that of {} has {}; train on "
+        "recordings of one kind, or name the series",
+        file.string(), columns, list[0]->file.string(), list[0]->columns()));
+  BETZ_ASSIGN_OR_RETURN(
+      Pieces cut, cutPieces(recording, dataSpec.binMs, dataSpec.seed));
+  for (const std::string &warning : recording.warnings)
+    lines.push_back(fmt::format("{}: {}", file.string(), warning));
+  lines.insert(lines.end(), cut.warnings.begin(), cut.warnings.end());
+  if (!series && !recording.series.empty())
+    lines.push_back(fmt::format("{}: no series is plainly the velocity, so "
+                                "there is no target; name it",
+                                file.string()));
+
+  auto session = std::make_unique<Session>();
+  session->file = file;
+  session->unitIds = recording.units.ids;
+  session->firstNeuron = int32_t(neuronCount);
+  session->pieces = std::move(cut.pieces);
+  session->splitSource = cut.source;
+  session->secondsLeftOut = cut.secondsLeftOut;
+  std::vector<Interval> times;
+  for (const Piece &piece : session->pieces)
+    times.push_back(piece.time);
+  WindowSpec windows;
+  windows.binMs = dataSpec.binMs;
+  windows.windowBins = dataSpec.historyBins;
+  windows.strideBins = 1;
+  windows.valueBuckets = std::numeric_limits<int32_t>::max();
+  windows.padStart = true;
+  BETZ_ASSIGN_OR_RETURN(session->index,
+                        WindowIndex::build(std::move(times), windows));
+  std::vector<int32_t> neurons(session->unitIds.size());
+  std::iota(neurons.begin(), neurons.end(), session->firstNeuron);
+  session->reader = std::make_unique<WindowReader>(
+      session->index, recording.units, neurons, nullptr);
+  session->trials = std::move(recording.trials);
+  if (series) {
+    readBehavior(*series, *session);
+    findScale(*session);
+  }
+  neuronCount += session->units();
+  list.push_back(std::move(session));
+  return addSamples(int32_t(list.size()) - 1);
+}
+
+Status Dataset::addSamples(int32_t number) {
+  Session &session = *list[size_t(number)];
+  const int64_t reach =
+      int64_t(dataSpec.targetTimes - 1) * dataSpec.targetStepBins;
+  auto hasTarget = [&](int64_t bin) {
+    for (int64_t at = bin - reach; at <= bin; at += dataSpec.targetStepBins)
+      if (isMissing(behaviorAt(session, at)))
+        return false;
+    return true;
+  };
+  Progress progress("listing samples", session.bins(), "bins");
+  int64_t bin = 0;
+  for (size_t piece = 0; piece < session.pieces.size(); ++piece) {
+    const int64_t bins = session.index.bins(int64_t(piece));
+    for (int64_t i = reach; i < bins; i += dataSpec.strideBins) {
+      if (session.behavior && !hasTarget(bin + i)) {
+        ++session.binsWithoutTarget;
+        continue;
+      }
+      bySplit[size_t(session.pieces[piece].split)].push_back(
+          {number, int32_t(piece), bin + i});
+      mostEvents = std::max(mostEvents, session.reader->eventsIn(bin + i));
+    }
+    bin += bins;
+    progress.update(bin);
+  }
+  if (session.binsWithoutTarget > 0)
+    lines.push_back(fmt::format(
+        "{}: {} samples are left out because {} has no usable row there",
+        session.file.string(), session.binsWithoutTarget,
+        session.behavior->name));
+  return Status::ok();
+}
+
+Status Dataset::checkSplits() const {
+  std::vector<std::array<int64_t, kSplits.size()>> counts(list.size());
+  std::vector<std::array<bool, kSplits.size()>> spikes(list.size());
+  for (Split split : kSplits)
+    for (const Sample &sample : samples(split)) {
+      ++counts[size_t(sample.session)][size_t(split)];
+      if (!spikes[size_t(sample.session)][size_t(split)])
+        spikes[size_t(sample.session)][size_t(split)] =
+            !events(sample).events.bin.empty();
+    }
+  for (size_t i = 0; i < list.size(); ++i)
+    for (Split split : kSplits) {
+      if (counts[i][size_t(split)] == 0)
+        return dataLoss(fmt::format(
+            "{}: no sample is in the split {}; give a longer recording or a "
+            "shorter bin",
+            list[i]->file.string(), toString(split)));
+      if (!spikes[i][size_t(split)])
+        return dataLoss(fmt::format(
+            "{}: no spike is in the split {}, so nothing can be decoded there; "
+            "is the spikes' clock that of the trials?",
+            list[i]->file.string(), toString(split)));
+    }
+  return Status::ok();
+}
+
+Result<Dataset> Dataset::open(std::span<const std::filesystem::path> files,
+                              const DataSpec &spec) {
+  BETZ_RETURN_IF_ERROR(checkSpec(spec));
+  if (files.empty())
+    return invalidArgument("no recording given");
+  Dataset dataset;
+  dataset.dataSpec = spec;
+  for (const std::filesystem::path &file : files)
+    BETZ_RETURN_IF_ERROR(dataset.addSession(file));
+  dataset.outputCount = dataset.list[0]->columns() * spec.targetTimes;
+  BETZ_RETURN_IF_ERROR(dataset.checkSplits());
+  return dataset;
+}
+
+SampleEvents Dataset::events(const Sample &sample) const {
+  const Session &from = *list[size_t(sample.session)];
+  return {from.reader->events(sample.bin),
+          binInPiece(sample) - dataSpec.historyBins + 1};
+}
+
+int64_t Dataset::binInPiece(const Sample &sample) const {
+  const Session &from = *list[size_t(sample.session)];
+  return from.index.at(sample.bin).firstBin + dataSpec.historyBins - 1;
+}
+
+void Dataset::target(const Sample &sample, std::span<float> out) const {
+  const Session &from = *list[size_t(sample.session)];
+  const size_t columns = size_t(from.columns());
+  for (size_t i = 0; i < out.size(); ++i) {
+    const int64_t before = dataSpec.targetTimes - 1 - int64_t(i / columns);
+    const size_t column = i % columns;
+    const float value = behaviorAt(
+        from, sample.bin - before * dataSpec.targetStepBins)[column];
+    out[i] = float((value - from.scale.mean[column]) /
+                   from.scale.deviation[column]);
+  }
+}
+
+std::span<const float> Dataset::behavior(const Sample &sample) const {
+  return behaviorAt(*list[size_t(sample.session)], sample.bin);
+}
+
+Table behaviorOf(const Dataset &dataset, Split split) {
+  std::span<const Sample> samples = dataset.samples(split);
+  Table table(int64_t(samples.size()), dataset.session(0).columns());
+  for (int64_t row = 0; row < table.rows; ++row) {
+    std::span<const float> values = dataset.behavior(samples[size_t(row)]);
+    for (int64_t column = 0; column < table.columns; ++column)
+      table.at(row, column) = double(values[size_t(column)]);
+  }
+  return table;
+}
+
+} // namespace betz::train

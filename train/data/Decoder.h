@@ -1,0 +1,24 @@
+//===- Decoder.h - What predicts behaviour --------------------------------===//
+#pragma once
+
+#include "runtime/base/Status.h"
+#include "train/data/Dataset.h"
+#include "train/score/Score.h"
+
+namespace betz::train {
+
+/// Baselines and trained decoders alike, so that they are scored alike.
+class Decoder {
+public:
+  virtual ~Decoder() = default;
+
+  /// One row a sample of `split`, in its order; the behaviour's columns at the
+  /// window's last bin, as recorded (not z-scored). Sees the sample's window
+  /// only: spikes up to and with its last bin.
+  virtual Result<Table> predict(const Dataset &dataset, Split split) const = 0;
+};
+
+/// What `predict` should have said.
+Table behaviorOf(const Dataset &dataset, Split split);
+
+} // namespace betz::train

@@ -1,0 +1,282 @@
+#include "train/protocol/Report.h"
+#include "train/score/Controls.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <limits>
+
+namespace betz::train {
+namespace {
+
+/// The rows of one session and split.
+struct SessionRows {
+  std::vector<int64_t> rows;
+  Table behavior;
+  std::vector<int64_t> binInPiece;
+  /// Pieces numbered from 0 in order.
+  std::vector<int64_t> group;
+};
+
+Table takeRows(const Table &from, const std::vector<int64_t> &rows) {
+  Table out(int64_t(rows.size()), from.columns);
+  for (int64_t row = 0; row < out.rows; ++row)
+    for (int64_t column = 0; column < out.columns; ++column)
+      out.at(row, column) = from.at(rows[size_t(row)], column);
+  return out;
+}
+
+SessionRows rowsOf(const Dataset &dataset, int64_t session, Split split) {
+  SessionRows out;
+  std::span<const Sample> samples = dataset.samples(split);
+  for (size_t row = 0; row < samples.size(); ++row) {
+    if (samples[row].session != session)
+      continue;
+    const bool samePiece =
+        !out.rows.empty() &&
+        samples[size_t(out.rows.back())].piece == samples[row].piece;
+    const int64_t before = out.group.empty() ? -1 : out.group.back();
+    out.group.push_back(samePiece ? before : before + 1);
+    out.binInPiece.push_back(dataset.binInPiece(samples[row]));
+    out.rows.push_back(int64_t(row));
+  }
+  out.behavior = takeRows(behaviorOf(dataset, split), out.rows);
+  return out;
+}
+
+std::vector<double> variances(const Table &table) {
+  std::vector<double> out;
+  for (int64_t column = 0; column < table.columns; ++column) {
+    double mean = 0, variance = 0;
+    for (int64_t row = 0; row < table.rows; ++row)
+      mean += table.at(row, column) / double(table.rows);
+    for (int64_t row = 0; row < table.rows; ++row)
+      variance += std::pow(table.at(row, column) - mean, 2) /
+                  double(table.rows);
+    out.push_back(variance);
+  }
+  return out;
+}
+
+void countPieces(const Dataset &dataset, int64_t number,
+                 SessionReport &report) {
+  const Session &session = dataset.session(number);
+  for (const Piece &piece : session.pieces) {
+    ++report.pieces[size_t(piece.split)];
+    report.piecesAreTrials &= piece.trial >= 0;
+  }
+  for (Split split : kSplits)
+    for (const Sample &sample : dataset.samples(split))
+      report.samples[size_t(split)] += sample.session == number;
+}
+
+struct Baselines {
+  Table ridgeTest;
+  Table kalmanTest;
+  RidgeDecoder ridge;
+  KalmanDecoder kalman;
+};
+
+Result<Baselines> fitBaselines(const Dataset &dataset) {
+  BETZ_ASSIGN_OR_RETURN(RidgeDecoder ridge, RidgeDecoder::fit(dataset));
+  BETZ_ASSIGN_OR_RETURN(KalmanDecoder kalman, KalmanDecoder::fit(dataset));
+  BETZ_ASSIGN_OR_RETURN(Table ridgeTest, ridge.predict(dataset, Split::Test));
+  BETZ_ASSIGN_OR_RETURN(Table kalmanTest,
+                        kalman.predict(dataset, Split::Test));
+  return Baselines{std::move(ridgeTest), std::move(kalmanTest),
+                   std::move(ridge), std::move(kalman)};
+}
+
+void scoreSession(const Dataset &dataset, int64_t number,
+                  const Baselines &baselines, SessionReport &report) {
+  const SessionRows train = rowsOf(dataset, number, Split::Train);
+  const SessionRows test = rowsOf(dataset, number, Split::Test);
+  report.targetVariance = variances(train.behavior);
+  report.restSpeed = restThreshold(train.behavior);
+  const RowMask moving = movingRows(test.behavior, report.restSpeed);
+  const int64_t resting = std::count(moving.begin(), moving.end(), false);
+  report.restShare = double(resting) / double(moving.size());
+  const uint64_t seed = dataset.spec().seed;
+  auto add = [&](std::string name, std::string setting, const Table &table) {
+    report.scores.push_back(
+        {std::move(name), std::move(setting),
+         score(table, test.behavior).meanR2(),
+         score(table, test.behavior, moving).meanR2(),
+         bootstrapR2(table, test.behavior, test.group, seed)});
+  };
+  add("zero", "", zeroControl(test.behavior));
+  add("mean", "", meanControl(train.behavior, test.behavior));
+  add("clock only", "",
+      clockControl(train.behavior, train.binInPiece, test.behavior,
+                   test.binInPiece));
+  const Table ridge = takeRows(baselines.ridgeTest, test.rows);
+  const RidgeChoice &chosen = baselines.ridge.choice(number);
+  add("ridge",
+      fmt::format("{} lags of {} bin{}, alpha {:g}", chosen.lags,
+                  chosen.binsPerLag, chosen.binsPerLag == 1 ? "" : "s",
+                  chosen.alpha),
+      ridge);
+  add("ridge, rotated", "", rotatedControl(ridge, seed));
+  const KalmanChoice &filter = baselines.kalman.choice(number);
+  add("Kalman",
+      fmt::format("lag {} bins, state {}", filter.lag,
+                  filter.displacement ? "velocity and displacement"
+                                      : "velocity"),
+      takeRows(baselines.kalmanTest, test.rows));
+}
+
+SessionReport describeSession(const Dataset &dataset, int64_t number) {
+  const Session &session = dataset.session(number);
+  SessionReport report;
+  report.file = session.file.string();
+  report.units = session.units();
+  report.splitSource = session.splitSource;
+  report.secondsLeftOut = session.secondsLeftOut;
+  report.samplesWithoutTarget = session.binsWithoutTarget;
+  countPieces(dataset, number, report);
+  if (session.behavior) {
+    report.target = session.behavior->name;
+    report.targetUnit = session.behavior->unit;
+  }
+  return report;
+}
+
+//===- Text ---------------------------------------------------------------===//
+
+std::string sizes(const std::array<int64_t, kSplits.size()> &counts) {
+  return fmt::format("train {}, val {}, test {}", counts[0], counts[1],
+                     counts[2]);
+}
+
+std::string number(double value) {
+  return std::isfinite(value) ? fmt::format("{:.3f}", value) : "-";
+}
+
+std::string scoreText(const BaselineScore &score) {
+  return fmt::format("  {:<15} {:>7} {:>7}   {:>7} .. {:<7} {}\n", score.name,
+                     number(score.testR2), number(score.movingR2),
+                     number(score.interval.low), number(score.interval.high),
+                     score.setting);
+}
+
+std::string sessionText(const SessionReport &session) {
+  std::string text = fmt::format(
+      "\n{}\n  {} units; split {}: {} {}; samples {}\n", session.file,
+      session.units, session.splitSource,
+      session.piecesAreTrials ? "trials" : "blocks", sizes(session.pieces),
+      sizes(session.samples));
+  if (session.secondsLeftOut > 0.0005)
+    text += fmt::format("  {:.3f} s observed outside of these are left out\n",
+                        session.secondsLeftOut);
+  if (session.target.empty())
+    return text + "  no behaviour: samples have events only\n";
+  text += fmt::format("  target {} in {}, variance", session.target,
+                      session.targetUnit);
+  for (double variance : session.targetVariance)
+    text += fmt::format(" {:.4g}", variance);
+  text += fmt::format("; {:.1f} % of test bins at rest (speed below {:.4g})\n",
+                      100 * session.restShare, session.restSpeed);
+  text += fmt::format("  {:<15} {:>7} {:>7}   {}\n", "R² on test", " all",
+                      "moving", "95 % over trials");
+  for (const BaselineScore &score : session.scores)
+    text += scoreText(score);
+  return text;
+}
+
+Json toJson(const std::array<int64_t, kSplits.size()> &counts) {
+  Json json = Json::object();
+  for (Split split : kSplits)
+    json[std::string(toString(split))] = counts[size_t(split)];
+  return json;
+}
+
+/// JSON has no NaN.
+Json toJson(double value) {
+  return std::isfinite(value) ? Json(value) : Json(nullptr);
+}
+
+Json toJson(const SessionReport &session) {
+  Json json = {{"file", session.file},
+               {"units", session.units},
+               {"split_source", session.splitSource},
+               {session.piecesAreTrials ? "trials" : "blocks",
+                toJson(session.pieces)},
+               {"samples", toJson(session.samples)},
+               {"seconds_left_out", session.secondsLeftOut},
+               {"samples_without_target", session.samplesWithoutTarget}};
+  if (session.target.empty())
+    return json;
+  json["target"] = session.target;
+  json["target_unit"] = session.targetUnit;
+  json["target_variance"] = session.targetVariance;
+  json["rest_speed"] = session.restSpeed;
+  json["rest_share"] = session.restShare;
+  Json &scores = json["test_r2"] = Json::object();
+  for (const BaselineScore &score : session.scores)
+    scores[score.name] = {{"all", toJson(score.testR2)},
+                          {"moving", toJson(score.movingR2)},
+                          {"low", toJson(score.interval.low)},
+                          {"high", toJson(score.interval.high)},
+                          {"setting", score.setting}};
+  return json;
+}
+
+} // namespace
+
+Result<ProtocolReport> describeProtocol(const Dataset &dataset) {
+  ProtocolReport report;
+  report.spec = dataset.spec();
+  report.warnings = dataset.warnings();
+  for (int64_t i = 0; i < dataset.sessions(); ++i)
+    report.sessions.push_back(describeSession(dataset, i));
+  if (dataset.outputs() == 0)
+    return report;
+  BETZ_ASSIGN_OR_RETURN(Baselines baselines, fitBaselines(dataset));
+  for (int64_t i = 0; i < dataset.sessions(); ++i)
+    scoreSession(dataset, i, baselines, report.sessions[size_t(i)]);
+  return report;
+}
+
+std::string toText(const ProtocolReport &report) {
+  const DataSpec &spec = report.spec;
+  std::string text = fmt::format(
+      "Window   {} bins of {:g} ms ({:g} ms), one every {} bin{}\n",
+      spec.historyBins, spec.binMs, spec.historyBins * spec.binMs,
+      spec.strideBins, spec.strideBins == 1 ? "" : "s");
+  text += "Target   mean of the behaviour in the window's last bin; no later "
+          "spike is seen\n";
+  if (spec.targetTimes > 1)
+    text += fmt::format(
+        "         trained at {} times {} bins apart: all but the last see up "
+        "to {:g} ms ahead and are not scored\n",
+        spec.targetTimes, spec.targetStepBins,
+        (spec.targetTimes - 1) * spec.targetStepBins * spec.binMs);
+  text += "Padding  bins before a trial or block are empty, which tells time "
+          "in trial: see clock only\n"
+          "Scale    z-scores by mean and deviation of train bins only\n";
+  for (const SessionReport &session : report.sessions)
+    text += sessionText(session);
+  for (const std::string &warning : report.warnings)
+    text += fmt::format("warning: {}\n", warning);
+  return text;
+}
+
+Json toJson(const ProtocolReport &report) {
+  Json sessions = Json::array();
+  for (const SessionReport &session : report.sessions)
+    sessions.push_back(toJson(session));
+  const DataSpec &spec = report.spec;
+  return {{"bin_ms", spec.binMs},
+          {"history_bins", spec.historyBins},
+          {"stride_bins", spec.strideBins},
+          {"target", "last bin"},
+          {"target_times", spec.targetTimes},
+          {"target_step_bins", spec.targetStepBins},
+          {"padding", "empty bins before a trial or block"},
+          {"scale", "train"},
+          {"seed", spec.seed},
+          {"sessions", std::move(sessions)},
+          {"warnings", report.warnings}};
+}
+
+} // namespace betz::train
