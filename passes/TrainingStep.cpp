@@ -60,6 +60,7 @@ private:
     return MainMath(mlir::OpBuilder::atBlockEnd(body), where,
                     mlir::StringAttr::get(context, section));
   }
+  bool isForwardOnly() const { return options.losses.empty(); }
   mlir::Type computeElement() {
     return options.narrow ? mlir::Type(mlir::BFloat16Type::get(context)) : f32;
   }
@@ -141,7 +142,7 @@ void StepBuilder::makeMain() {
   body = main.addEntryBlock();
   Tensor flat = Tensor::get({result.size}, f32);
   weights = addInput("weights", flat);
-  if (!options.gradientsOnly) {
+  if (!options.gradientsOnly && !isForwardOnly()) {
     moment1 = addInput("moment1", flat);
     moment2 = addInput("moment2", flat);
     schedule = addInput("schedule", Tensor::get({4}, f32));
@@ -226,8 +227,6 @@ Result<Value> StepBuilder::addLoss(const TrainingLoss &wanted) {
 }
 
 Status StepBuilder::addLosses() {
-  if (options.losses.empty())
-    return invalidArgument("a training step needs a loss");
   for (const TrainingLoss &wanted : options.losses) {
     BETZ_ASSIGN_OR_RETURN(Value value, addLoss(wanted));
     if (options.losses.size() > 1)
@@ -391,8 +390,10 @@ Result<TrainingModule> StepBuilder::build() {
   makeMain();
   BETZ_RETURN_IF_ERROR(checkInputNames());
   addForward();
-  BETZ_RETURN_IF_ERROR(addLosses());
-  BETZ_RETURN_IF_ERROR(addUpdate());
+  if (!isForwardOnly()) {
+    BETZ_RETURN_IF_ERROR(addLosses());
+    BETZ_RETURN_IF_ERROR(addUpdate());
+  }
   for (unsigned i = 0; i < oldMain().getNumResults(); ++i) {
     llvm::StringRef name = getResultName(oldMain(), i, kOutputAttr);
     BETZ_RETURN_IF_ERROR(addOutput(name, modelOutputs.lookup(name)));

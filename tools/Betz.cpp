@@ -10,6 +10,7 @@ int main(int argc, char **argv) {
   betz::addDumpCommand(line);
   betz::addBenchCommand(line);
   betz::addTuneCommand(line);
+  betz::addTrainCommand(line);
   betz::addDataCommand(line);
   betz::addInterpretCommand(line);
   return line.run(argc, argv);

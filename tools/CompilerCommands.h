@@ -11,5 +11,7 @@ void addCompileCommand(CommandLine &line);
 void addDumpCommand(CommandLine &line);
 /// `interpret MODEL --input C`: the f64 reference.
 void addInterpretCommand(CommandLine &line);
+/// `train --nwb F -o DIR`: a decoder from recordings.
+void addTrainCommand(CommandLine &line);
 
 } // namespace betz

@@ -7,7 +7,8 @@ namespace betz::train {
 void StepInputs::bind(std::string_view name, DType dtype, const void *data,
                       std::vector<int64_t> shape) {
   for (uint32_t i = 0; i < program->inputs.size(); ++i) {
-    if (program->inputs[i].tensor.name != name)
+    const InputSpec &input = program->inputs[i];
+    if (input.tensor.name != name && input.alias != name)
       continue;
     shapes.push_back(std::move(shape));
     list.push_back({i, dtype, data, shapes.back()});

@@ -13,8 +13,8 @@
 
 namespace betz::train {
 
-/// Binds tensors to a program's inputs by name; those that the program lacks are
-/// left out. The bound data must outlive the bindings.
+/// Binds tensors to a program's inputs by name or alias; those that the program
+/// lacks are left out. The bound data must outlive the bindings.
 class StepInputs {
 public:
   explicit StepInputs(const Program &program) : program(&program) {}
