@@ -56,7 +56,7 @@ std::string_view opName(const KernelSpec &spec) {
           [](const JoinCore &) { return "join"; },
           [](const LossCore &core) {
             const bool isMse = core.kind == LossKind::Mse;
-            if (core.gradient)
+            if (core.dloss >= 0)
               return isMse ? "mse_grad" : "cross_entropy_grad";
             return isMse ? "mse_loss" : "cross_entropy";
           },

@@ -209,21 +209,25 @@ struct HeadDotsCore {
   bool operator==(const HeadDotsCore &) const = default;
 };
 
-/// Rows of the parts side by side; vectors are rows.
+/// betz.join_columns: parts lie at their columns of the result, with zeros
+/// between them. Vectors are rows.
 struct JoinCore {
   std::vector<int32_t> parts;
+  std::vector<int64_t> columns; // where each begins, ascending
 
   bool operator==(const JoinCore &) const = default;
 };
 
 enum class LossKind : uint8_t { Mse, CrossEntropy };
 
-/// The loss of all rows, f32[1], or with `gradient` its gradient by `x`.
-/// `target` holds numbers as `x` does (Mse) or an i32 label a row.
+/// The mean loss of all rows, f32[1], or its gradient by `x`. `target` holds
+/// numbers as `x` does (Mse) or an i32 label a row; a row whose label is
+/// negative does not count.
 struct LossCore {
   LossKind kind = LossKind::Mse;
-  bool gradient = false;
   int32_t x = -1, target = -1;
+  /// Of the gradient: the gradient of the loss, f32[1]; -1 for the loss.
+  int32_t dloss = -1;
 
   bool operator==(const LossCore &) const = default;
 };

@@ -119,12 +119,15 @@ template <typename V> void fields(V &v, HeadDotsCore &c) {
   v("b", c.b);
   v("heads", c.heads);
 }
-template <typename V> void fields(V &v, JoinCore &c) { v("parts", c.parts); }
+template <typename V> void fields(V &v, JoinCore &c) {
+  v("parts", c.parts);
+  v("columns", c.columns);
+}
 template <typename V> void fields(V &v, LossCore &c) {
   v("kind", c.kind);
-  v("gradient", c.gradient);
   v("x", c.x);
   v("target", c.target);
+  v("dloss", c.dloss);
 }
 template <typename V> void fields(V &v, SquareSumCore &c) { v("x", c.x); }
 template <typename V> void fields(V &v, AdamwCore &c) {
@@ -426,13 +429,14 @@ struct NumberCheck {
     wrong |= core.heads < 1;
   }
   void operator()(const JoinCore &core) {
-    wrong |= core.parts.empty();
+    wrong |= core.parts.empty() || core.parts.size() != core.columns.size();
     for (int32_t operand : core.parts)
       required(operand);
   }
   void operator()(const LossCore &core) {
     required(core.x);
     required(core.target);
+    optional(core.dloss);
   }
   void operator()(const SquareSumCore &core) { required(core.x); }
   void operator()(const AdamwCore &core) {

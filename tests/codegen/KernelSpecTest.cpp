@@ -122,10 +122,9 @@ private:
     case 13:
       return HeadDotsCore{operand(), operand(), number(1, 16)};
     case 14:
-      return JoinCore{{operand(), operand()}};
+      return JoinCore{{operand(), operand()}, {number(0, 9), number(10, 99)}};
     case 15:
-      return LossCore{LossKind(number(0, 1)), number(0, 1) == 1, operand(),
-                      operand()};
+      return LossCore{LossKind(number(0, 1)), operand(), operand(), optional()};
     case 16:
       return SquareSumCore{operand()};
     case 17:
@@ -207,7 +206,7 @@ TEST_P(KernelSpecTest, RejectsNumbersOutOfRange) {
       "x",        "weight",  "q",       "k",         "v",        "row_splits",
       "key_time", "bounds",  "gain",    "shift",     "position", "values",
       "base",     "indices", "tables",  "block_map", "squares",  "a",
-      "b",        "dout",    "lse",     "delta",     "dy",       "index",
+      "b",        "dout",    "lse",     "delta", "dloss",     "dy",       "index",
       "parts",    "target",  "weights", "moment1",   "moment2",  "schedule"};
   KernelSpec spec = maker.make(GetParam());
   spec.prologue.emplace(NormSpec{NormForm::Layer, 1, 0, 0});
