@@ -1,6 +1,5 @@
 //===- BetzOps.cpp - Verifiers --------------------------------------------===//
-#include "ir/BetzDialect.h"
-#include "ir/Shapes.h"
+#include "ir/Constraints.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -10,32 +9,25 @@ using namespace betz::ir;
 #define GET_OP_CLASSES
 #include "ir/BetzOps.cpp.inc"
 
-namespace {
-
-Tensor typeOf(Value value) { return llvm::cast<Tensor>(value.getType()); }
-
-bool isVector(Value value, int64_t size, Type element) {
+bool betz::ir::isVector(Value value, int64_t size, Type element) {
   Tensor type = typeOf(value);
   return type.getRank() == 1 && type.getDimSize(0) == size &&
          type.getElementType() == element;
 }
 
-/// A flat integer tensor with one element a row.
-bool isFlat(Value value) { return typeOf(value).getRank() == 1; }
-
-/// Both have one element a row of the same rows.
-bool sameRows(Tensor a, Tensor b) {
+bool betz::ir::sameRows(Tensor a, Tensor b) {
   return a.getDimSize(0) == b.getDimSize(0) && getRows(a) == getRows(b);
 }
 
-/// `row_splits` belongs to batches of `base`'s rows: one element more.
-bool splitsMatch(RowsAttr base, RowsAttr splits) {
-  return base && splits && base.getSymbol() == splits.getSymbol() &&
-         base.getPlus() == 0 && splits.getPlus() == 1;
+bool betz::ir::isTypeOrF32(Type type, Tensor wanted) {
+  return type == wanted ||
+         type == Tensor::get(wanted.getShape(),
+                             Float32Type::get(wanted.getContext()),
+                             wanted.getEncoding());
 }
 
-LogicalResult verifySameType(Operation *op, Value x, Value result,
-                             StringRef label) {
+LogicalResult betz::ir::verifySameType(Operation *op, Value x, Value result,
+                                       StringRef label) {
   if (x.getType() != result.getType())
     return op->emitOpError()
            << "(" << label << ") result type " << result.getType()
@@ -43,15 +35,30 @@ LogicalResult verifySameType(Operation *op, Value x, Value result,
   return success();
 }
 
+bool betz::ir::isIndex(Tensor type) {
+  return type.getRank() == 1 || type.getRank() == 2;
+}
+
+Tensor betz::ir::pickedRows(Tensor index, int64_t columns, Type element) {
+  llvm::SmallVector<int64_t> shape(index.getShape());
+  shape.push_back(columns);
+  return Tensor::get(shape, element, index.getEncoding());
+}
+
+namespace {
+
+/// A flat integer tensor with one element a row.
+bool isFlat(Value value) { return typeOf(value).getRank() == 1; }
+
+/// `row_splits` belongs to batches of `base`'s rows: one element more.
+bool splitsMatch(RowsAttr base, RowsAttr splits) {
+  return base && splits && base.getSymbol() == splits.getSymbol() &&
+         base.getPlus() == 0 && splits.getPlus() == 1;
+}
+
 /// `columns` elements a row of `x`, of its element type or f32.
 bool isRowwiseOf(Tensor value, Tensor x, int64_t columns) {
-  if (x.getRank() < 2)
-    return false;
-  Tensor wanted = withColumns(x, columns);
-  return value == wanted ||
-         value == Tensor::get(wanted.getShape(),
-                              Float32Type::get(x.getContext()),
-                              wanted.getEncoding());
+  return x.getRank() >= 2 && isTypeOrF32(value, withColumns(x, columns));
 }
 bool isFactorOf(Tensor factor, Tensor x) { return isRowwiseOf(factor, x, 1); }
 
@@ -86,8 +93,9 @@ LogicalResult GatherSumOp::verify() {
   Tensor index = typeOf(getIndices().front());
   Tensor table = typeOf(getTables().front());
   for (Value other : getIndices())
-    if (!isFlat(other) || other.getType() != index)
-      return emitOpError("(C2) indices must be i32[E] of one type");
+    if (!isIndex(index) || other.getType() != index)
+      return emitOpError(
+          "(C2) indices must be i32[E] or i32[B, Q] of one type");
   for (Value other : getTables()) {
     Tensor type = typeOf(other);
     if (!type.hasStaticShape() || type.getRank() != 2 || table.getRank() != 2 ||
@@ -96,8 +104,7 @@ LogicalResult GatherSumOp::verify() {
       return emitOpError("(C3) tables must be constant [*, D] of one D and "
                          "element type");
   }
-  Tensor wanted = Tensor::get({index.getDimSize(0), columnsOf(table)},
-                              table.getElementType(), index.getEncoding());
+  Tensor wanted = pickedRows(index, columnsOf(table), table.getElementType());
   if (getResult().getType() != wanted)
     return emitOpError("(C4) the result must be ") << wanted;
   return success();
@@ -194,65 +201,6 @@ LogicalResult PackPanelsOp::verify() {
   if (getResult().getType() != wanted)
     return emitOpError("(C2) the result must be ") << wanted;
   return success();
-}
-
-static LogicalResult verifyBlockMap(AttentionOp op) {
-  if (bool(op.getBlockMap()) != bool(op.getMapBlock()))
-    return op.emitOpError("(C7) block_map and map_block come together");
-  if (!op.getBlockMap())
-    return success();
-  Tensor q = typeOf(op.getQ()), map = typeOf(op.getBlockMap());
-  int64_t block = int64_t(*op.getMapBlock());
-  int64_t queries = q.getDimSize(q.getRank() - 2);
-  if (block <= 0 || block % 64 != 0 || !map.hasStaticShape() ||
-      map.getRank() != 2 || map.getDimSize(0) != (queries + block - 1) / block)
-    return op.emitOpError("(C7) block_map must be i32[ceil(L / map_block), *], "
-                          "map_block a multiple of 64");
-  return success();
-}
-
-LogicalResult AttentionOp::verify() {
-  Tensor q = typeOf(getQ());
-  Tensor k = typeOf(getK());
-  int64_t heads = int64_t(getHeads()), kvHeads = int64_t(getKvHeads());
-  if (heads <= 0 || kvHeads <= 0 || q.getRank() < 2 ||
-      columnsOf(q) % heads != 0 || heads % kvHeads != 0)
-    return emitOpError("(C1) heads must divide q's columns and kv_heads must "
-                       "divide heads");
-  int64_t headSize = columnsOf(q) / heads;
-  if (k != typeOf(getV()) || k.getElementType() != q.getElementType() ||
-      k.getRank() < 2 || columnsOf(k) != headSize * kvHeads)
-    return emitOpError("(C2) k and v must be of one type with kv_heads * ")
-           << headSize << " columns";
-  bool ragged = bool(getRowSplits());
-  RowsAttr batch = ragged ? getRows(typeOf(getRowSplits())) : getRows(k);
-  if (k.getRank() != (ragged ? 2 : 3) || !batch ||
-      batch.getPlus() != (ragged ? 1 : 0) ||
-      (ragged && !isFlat(getRowSplits())))
-    return emitOpError("(C3) ragged keys are [E, columns] with row_splits "
-                       "i32[B + 1], dense ones [B, N, columns] without");
-  if (bool(getKeyTime()) != bool(getBounds()))
-    return emitOpError("(C4) key_time and bounds come together");
-  if (getKeyTime()) {
-    Tensor time = typeOf(getKeyTime());
-    Tensor bounds = typeOf(getBounds());
-    int64_t queries = q.getDimSize(q.getRank() - 2);
-    if (!ragged || time.getRank() != 1 || !sameRows(time, k) ||
-        bounds.getShape() != ArrayRef<int64_t>({queries, 2}))
-      return emitOpError("(C4) key_time must be i32[E] and bounds i32[")
-             << queries << ", 2], with ragged keys";
-  }
-  bool sharedQuery = q.getRank() == 2 && q.hasStaticShape();
-  bool batchedQuery = q.getRank() == 3 && getRows(q) &&
-                      getRows(q).getSymbol() == batch.getSymbol() &&
-                      getRows(q).getPlus() == 0;
-  if (!(sharedQuery || batchedQuery) ||
-      getResult().getType() != attentionType(q, batch))
-    return emitOpError("(C5) q must be [L, D] or [B, L, D], the result "
-                       "[B, L, D]");
-  if (getCausal() && ragged)
-    return emitOpError("(C6) causal goes with dense keys only");
-  return verifyBlockMap(*this);
 }
 
 LogicalResult RotaryOp::verify() {

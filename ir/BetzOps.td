@@ -56,9 +56,9 @@ def Betz_GatherSumOp : Betz_Op<"gather_sum", [Pure, AttrSizedOperandSegments]> {
     lookup of several tables at once.
 
     - C1: as many `indices` as `tables`, at least one.
-    - C2: all indices are `i32[E]` of one type.
+    - C2: all indices are `i32[E]` or `i32[B, Q]`, of one type.
     - C3: all tables are float `[*, D]` of one D and element type.
-    - C4: the result is `[E, D]`.
+    - C4: the result has the shape of an index and D columns.
 
     ```mlir
     %x = betz.gather_sum (%n, %v) in (%neuron, %value) : ...
@@ -239,7 +239,26 @@ def Betz_PackPanelsOp : Betz_TensorOp<"pack_panels"> {
 // Attention
 //===----------------------------------------------------------------------===//
 
-def Betz_AttentionOp : Betz_Op<"attention", [Pure, AttrSizedOperandSegments]> {
+/// An op over the keys that each query sees: `tensors`, written as `syntax`,
+/// and what attention is described by.
+class Betz_AttentionLikeOp<string mnemonic, dag tensors, string syntax>
+    : Betz_Op<mnemonic, [Pure, AttrSizedOperandSegments]> {
+  let arguments = !con(tensors, (ins Optional<Betz_IndexTensor>:$row_splits,
+      Optional<Betz_IndexTensor>:$key_time, Optional<Betz_IndexTensor>:$bounds,
+      Optional<Betz_IndexTensor>:$block_map, I64Attr:$heads, I64Attr:$kv_heads,
+      F64Attr:$scale, UnitAttr:$causal, OptionalAttr<I64Attr>:$map_block,
+      OptionalAttr<Betz_SparsityAttr>:$sparsity));
+  let results = (outs Betz_FloatTensor:$result);
+  let assemblyFormat = syntax # [{
+    (`splits` $row_splits^)? (`bounds` $key_time^ `,` $bounds)?
+    (`blocks` $block_map^)? attr-dict `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
+def Betz_AttentionOp : Betz_AttentionLikeOp<"attention",
+    (ins Betz_FloatTensor:$q, Betz_FloatTensor:$k, Betz_FloatTensor:$v),
+    "$q `,` $k `,` $v"> {
   let summary = "Multi-head scaled dot-product attention";
   let description = [{
     For each batch element and head, `softmax(scale * q k^T) v` over the keys
@@ -271,19 +290,6 @@ def Betz_AttentionOp : Betz_Op<"attention", [Pure, AttrSizedOperandSegments]> {
         {heads = 4 : i64, kv_heads = 4 : i64, scale = 0.25 : f64} : ...
     ```
   }];
-  let arguments = (ins Betz_FloatTensor:$q, Betz_FloatTensor:$k,
-      Betz_FloatTensor:$v, Optional<Betz_IndexTensor>:$row_splits,
-      Optional<Betz_IndexTensor>:$key_time, Optional<Betz_IndexTensor>:$bounds,
-      Optional<Betz_IndexTensor>:$block_map, I64Attr:$heads, I64Attr:$kv_heads,
-      F64Attr:$scale, UnitAttr:$causal, OptionalAttr<I64Attr>:$map_block,
-      OptionalAttr<Betz_SparsityAttr>:$sparsity);
-  let results = (outs Betz_FloatTensor:$result);
-  let assemblyFormat = [{
-    $q `,` $k `,` $v (`splits` $row_splits^)?
-    (`bounds` $key_time^ `,` $bounds)? (`blocks` $block_map^)? attr-dict
-    `:` functional-type(operands, results)
-  }];
-  let hasVerifier = 1;
 }
 
 def Betz_RotaryOp : Betz_TensorOp<"rotary"> {
@@ -547,5 +553,7 @@ def Betz_YieldOp : Betz_Op<"yield", [Pure, Terminator,
   let builders = [OpBuilder<(ins), [{ /* no values */ }]>];
   let assemblyFormat = "attr-dict ($values^ `:` type($values))?";
 }
+
+include "ir/TrainingOps.td"
 
 #endif // BETZ_OPS_TD

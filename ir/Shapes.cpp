@@ -35,4 +35,11 @@ Tensor attentionType(Tensor q, RowsAttr batch) {
   return rowsType(batch.getSymbol(), inner, q.getElementType());
 }
 
+Tensor headsType(Tensor rows, int64_t heads) {
+  llvm::SmallVector<int64_t> shape(rows.getShape());
+  shape.back() = heads;
+  return Tensor::get(shape, mlir::Float32Type::get(rows.getContext()),
+                     rows.getEncoding());
+}
+
 } // namespace betz::ir

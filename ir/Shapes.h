@@ -28,4 +28,7 @@ int64_t elementsPerRow(Tensor type);
 /// of `row_splits` or of dense keys).
 Tensor attentionType(Tensor q, RowsAttr batch);
 
+/// One f32 a head for each row of `rows`.
+Tensor headsType(Tensor rows, int64_t heads);
+
 } // namespace betz::ir

@@ -234,6 +234,8 @@ Result<std::vector<Tensor>> evaluate(mlir::Operation *op,
   }
   if (auto kernel = llvm::dyn_cast<ir::KernelOp>(op))
     return evaluateKernel(kernel, operands);
+  if (auto adamw = llvm::dyn_cast<ir::AdamwOp>(op))
+    return evaluateAdamw(adamw, Operands(op, operands));
   auto result = evaluateOp(op, Operands(op, operands));
   if (!result.isOk())
     return std::move(result).status().withContext(name);

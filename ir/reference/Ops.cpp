@@ -75,9 +75,10 @@ Result<Tensor> evaluateSegmentSub(ir::SegmentSubOp op,
 }
 
 Result<Tensor> evaluateGatherSum(ir::GatherSumOp op, const Operands &operands) {
-  const int64_t elements = operands[op.getIndices()[0]].shape[0];
+  Tensor result{operands[op.getIndices()[0]].shape, {}, {}};
+  const int64_t elements = result.rows() * result.columns();
   const int64_t columns = operands[op.getTables()[0]].columns();
-  Tensor result{{elements, columns}, {}, {}};
+  result.shape.push_back(columns);
   result.real.assign(elements * columns, 0.0);
   for (auto [indexValue, tableValue] :
        llvm::zip(op.getIndices(), op.getTables())) {
@@ -129,6 +130,34 @@ Tensor evaluateNorm(ir::NormOp op, const Operands &operands) {
     for (int64_t d = 0; d < columns; ++d)
       row[d] = (row[d] - moments.mean) / moments.deviation * gain.real[d] +
                (shift ? shift->real[d] : 0.0);
+  }
+  return result;
+}
+
+Tensor evaluateNormGrad(ir::NormGradOp op, const Operands &operands) {
+  const Tensor &x = operands[op.getX()], &dy = operands[op.getDy()];
+  const std::vector<double> &gain = operands[op.getGain()].real;
+  Tensor result{x.shape, {}, {}};
+  const int64_t columns = x.columns();
+  const bool isLayer = op.getKind() == ir::NormKind::Layer;
+  for (int64_t r = 0; r < x.rows(); ++r) {
+    const double *row = &x.real[size_t(r * columns)];
+    const RowMoments moments =
+        measureRow(row, columns, op.getKind(), op.getEps().convertToDouble());
+    auto normalized = [&](int64_t d) {
+      return (row[d] - moments.mean) / moments.deviation;
+    };
+    auto gradient = [&](int64_t d) {
+      return dy.real[size_t(r * columns + d)] * gain[size_t(d)];
+    };
+    double mean = 0, alongRow = 0;
+    for (int64_t d = 0; d < columns; ++d) {
+      mean += isLayer ? gradient(d) / double(columns) : 0.0;
+      alongRow += gradient(d) * normalized(d) / double(columns);
+    }
+    for (int64_t d = 0; d < columns; ++d)
+      result.real.push_back((gradient(d) - mean - normalized(d) * alongRow) /
+                            moments.deviation);
   }
   return result;
 }
@@ -256,18 +285,29 @@ Tensor evaluateBinary(Op op, const Operands &operands, Function function) {
   return result;
 }
 
-Tensor evaluateGelu(ir::GeluOp op, const Operands &operands) {
+template <typename Op, typename Function>
+Tensor evaluateUnary(Op op, const Operands &operands, Function function) {
   Tensor result = operands[op.getX()];
   for (double &x : result.real)
-    x = x / 2 * (1 + std::erf(x / std::numbers::sqrt2));
+    x = function(x);
   return result;
 }
 
-Tensor evaluateSilu(ir::SiluOp op, const Operands &operands) {
-  Tensor result = operands[op.getX()];
-  for (double &x : result.real)
-    x = x / (1 + std::exp(-x));
-  return result;
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+double gelu(double x) {
+  return x / 2 * (1 + std::erf(x / std::numbers::sqrt2));
+}
+double silu(double x) { return x / (1 + std::exp(-x)); }
+
+double geluGrad(double x, double dy) {
+  const double density =
+      std::exp(-x * x / 2) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
+  return dy * ((1 + std::erf(x / std::numbers::sqrt2)) / 2 + x * density);
+}
+
+double siluGrad(double x, double dy) {
+  const double s = sigmoid(x);
+  return dy * s * (1 + x * (1 - s));
 }
 
 Tensor evaluateSlice(ir::SliceOp op, const Operands &operands) {
@@ -326,6 +366,28 @@ Result<Tensor> evaluateOp(mlir::Operation *op, const Operands &operands) {
             ir::ConcatOp, ir::ExpandHeadsOp>(
           [&](auto o) -> R { return evaluateWeightOp(o, operands); })
       .Case([&](ir::AttentionOp o) { return evaluateAttention(o, operands); })
+      .Case([&](ir::AttentionLseOp o) {
+        return evaluateAttentionLse(o, operands);
+      })
+      .Case([&](ir::AttentionGradQOp o) {
+        return evaluateAttentionGradQ(o, operands);
+      })
+      .Case([&](ir::AttentionGradKvOp o) {
+        return evaluateAttentionGradKv(o, operands);
+      })
+      .Case(
+          [&](ir::NormGradOp o) -> R { return evaluateNormGrad(o, operands); })
+      .Case<ir::ContractRowsOp, ir::ColumnSumOp, ir::SquareSumOp,
+            ir::JoinColumnsOp, ir::DropoutOp, ir::HeadDotsOp, ir::MseLossOp,
+            ir::MseGradOp>(
+          [&](auto o) -> R { return evaluateTrainingOp(o, operands); })
+      .Case([&](ir::ScatterSumOp o) { return evaluateScatterSum(o, operands); })
+      .Case([&](ir::CrossEntropyOp o) {
+        return evaluateCrossEntropy(o, operands);
+      })
+      .Case([&](ir::CrossEntropyGradOp o) {
+        return evaluateCrossEntropyGrad(o, operands);
+      })
       .Case([&](ir::RotaryOp o) -> R { return evaluateRotary(o, operands); })
       .Case([&](ir::ReachBoundsOp o) -> R { return evaluateReachBounds(o); })
       .Case([&](ir::AddOp o) -> R {
@@ -334,8 +396,24 @@ Result<Tensor> evaluateOp(mlir::Operation *op, const Operands &operands) {
       .Case([&](ir::MulOp o) -> R {
         return evaluateBinary(o, operands, std::multiplies<double>());
       })
-      .Case([&](ir::GeluOp o) -> R { return evaluateGelu(o, operands); })
-      .Case([&](ir::SiluOp o) -> R { return evaluateSilu(o, operands); })
+      .Case([&](ir::SubOp o) -> R {
+        return evaluateBinary(o, operands, std::minus<double>());
+      })
+      .Case([&](ir::GeluGradOp o) -> R {
+        return evaluateBinary(o, operands, geluGrad);
+      })
+      .Case([&](ir::SiluGradOp o) -> R {
+        return evaluateBinary(o, operands, siluGrad);
+      })
+      .Case([&](ir::GeluOp o) -> R { return evaluateUnary(o, operands, gelu); })
+      .Case([&](ir::SiluOp o) -> R { return evaluateUnary(o, operands, silu); })
+      .Case([&](ir::SigmoidOp o) -> R {
+        return evaluateUnary(o, operands, sigmoid);
+      })
+      .Case([&](ir::TanhOp o) -> R {
+        return evaluateUnary(o, operands,
+                             [](double x) { return std::tanh(x); });
+      })
       .Case([&](ir::CastOp o) -> R { return operands[o.getX()]; })
       .Case([&](ir::SliceOp o) -> R { return evaluateSlice(o, operands); })
       .Case([&](ir::ReshapeOp o) -> R { return evaluateReshape(o, operands); })

@@ -26,8 +26,8 @@ private:
   llvm::ArrayRef<const Tensor *> tensors;
 };
 
-/// The result of any op but a kernel; a Status for an op without a meaning
-/// here.
+/// The result of any op but a kernel or adamw; a Status for an op without a
+/// meaning here.
 Result<Tensor> evaluateOp(mlir::Operation *op, const Operands &operands);
 
 Tensor evaluateMatmul(ir::MatmulOp op, const Operands &operands);
@@ -38,6 +38,28 @@ Tensor evaluateWeightOp(ir::TransposeOp op, const Operands &operands);
 Tensor evaluateWeightOp(ir::ConcatOp op, const Operands &operands);
 Tensor evaluateWeightOp(ir::ExpandHeadsOp op, const Operands &operands);
 Result<Tensor> evaluateAttention(ir::AttentionOp op, const Operands &operands);
+Result<Tensor> evaluateAttentionLse(ir::AttentionLseOp op,
+                                    const Operands &operands);
+Result<Tensor> evaluateAttentionGradQ(ir::AttentionGradQOp op,
+                                      const Operands &operands);
+Result<Tensor> evaluateAttentionGradKv(ir::AttentionGradKvOp op,
+                                       const Operands &operands);
+Tensor evaluateTrainingOp(ir::ContractRowsOp op, const Operands &operands);
+Tensor evaluateTrainingOp(ir::ColumnSumOp op, const Operands &operands);
+Tensor evaluateTrainingOp(ir::SquareSumOp op, const Operands &operands);
+Tensor evaluateTrainingOp(ir::JoinColumnsOp op, const Operands &operands);
+Tensor evaluateTrainingOp(ir::DropoutOp op, const Operands &operands);
+Tensor evaluateTrainingOp(ir::HeadDotsOp op, const Operands &operands);
+Tensor evaluateTrainingOp(ir::MseLossOp op, const Operands &operands);
+Tensor evaluateTrainingOp(ir::MseGradOp op, const Operands &operands);
+Result<Tensor> evaluateScatterSum(ir::ScatterSumOp op,
+                                  const Operands &operands);
+Result<Tensor> evaluateCrossEntropy(ir::CrossEntropyOp op,
+                                    const Operands &operands);
+Result<Tensor> evaluateCrossEntropyGrad(ir::CrossEntropyGradOp op,
+                                        const Operands &operands);
+/// The weights and the two moments.
+std::vector<Tensor> evaluateAdamw(ir::AdamwOp op, const Operands &operands);
 
 /// Row splits of `elements` rows start at 0, never fall and end at `elements`.
 /// `source` is where they come from.

@@ -18,7 +18,7 @@ func.func @c1_none() {
 // -----
 
 func.func @c2_types(%i: tensor<5xi32>, %j: tensor<6xi32>, %t: tensor<9x4xf32>) {
-  // expected-error @+1 {{(C2) indices must be i32[E] of one type}}
+  // expected-error @+1 {{(C2) indices must be i32[E] or i32[B, Q] of one type}}
   %x = betz.gather_sum (%i, %j) in (%t, %t)
       : (tensor<5xi32>, tensor<6xi32>, tensor<9x4xf32>, tensor<9x4xf32>)
       -> tensor<5x4xf32>
@@ -27,10 +27,10 @@ func.func @c2_types(%i: tensor<5xi32>, %j: tensor<6xi32>, %t: tensor<9x4xf32>) {
 
 // -----
 
-func.func @c2_rank(%i: tensor<5x1xi32>, %t: tensor<9x4xf32>) {
-  // expected-error @+1 {{(C2) indices must be i32[E] of one type}}
+func.func @c2_rank(%i: tensor<5x1x1xi32>, %t: tensor<9x4xf32>) {
+  // expected-error @+1 {{(C2) indices must be i32[E] or i32[B, Q] of one type}}
   %x = betz.gather_sum (%i) in (%t)
-      : (tensor<5x1xi32>, tensor<9x4xf32>) -> tensor<5x4xf32>
+      : (tensor<5x1x1xi32>, tensor<9x4xf32>) -> tensor<5x4xf32>
   return
 }
 
