@@ -150,9 +150,129 @@ struct SegmentSubCore {
   bool operator==(const SegmentSubCore &) const = default;
 };
 
+//===----------------------------------------------------------------------===//
+// What gradients and training steps add
+//===----------------------------------------------------------------------===//
+
+/// betz.contract_rows: result[n][k] is the sum over rows r of a[r][n] b[r][k].
+struct ContractRowsCore {
+  int32_t a = -1, b = -1;
+
+  bool operator==(const ContractRowsCore &) const = default;
+};
+
+/// betz.column_sum: the sum of all rows.
+struct ColumnSumCore {
+  int32_t x = -1;
+
+  bool operator==(const ColumnSumCore &) const = default;
+};
+
+/// betz.scatter_sum: row r of the result is the sum of the rows of `x` whose
+/// index is r; indices outside the result's rows do not occur.
+struct ScatterSumCore {
+  int32_t index = -1, x = -1;
+
+  bool operator==(const ScatterSumCore &) const = default;
+};
+
+/// betz.norm_grad: from the norm's input, its gain and the gradient of its
+/// result to the gradient of its input.
+struct NormGradCore {
+  int32_t x = -1, gain = -1, dy = -1;
+  RowScaleSpec scale;
+
+  bool operator==(const NormGradCore &) const = default;
+};
+
+/// Which of attention's backward ops: attention_lse (f32 [B, L, heads]),
+/// attention_grad_q ([B, L, heads * d]) or attention_grad_kv (dk and dv side by
+/// side, [rows of k, 2 * kv_heads * d]).
+enum class AttentionPart : uint8_t { LogSum, QueryGrad, KeyValueGrad };
+
+struct AttentionGradCore {
+  AttentionPart part = AttentionPart::LogSum;
+  /// The attention whose backward it is; `v` is -1 for LogSum.
+  AttentionCore forward;
+  /// Gradient of the attention's result, its attention_lse, and the head_dots
+  /// of its result and that gradient; -1 for LogSum.
+  int32_t dout = -1, lse = -1, delta = -1;
+
+  bool operator==(const AttentionGradCore &) const = default;
+};
+
+/// betz.head_dots: for each row and head the dot product of two rows' parts.
+struct HeadDotsCore {
+  int32_t a = -1, b = -1;
+  int64_t heads = 1;
+
+  bool operator==(const HeadDotsCore &) const = default;
+};
+
+/// betz.join_columns: parts lie at their columns of the result, with zeros
+/// between them. Vectors are rows.
+struct JoinCore {
+  std::vector<int32_t> parts;
+  std::vector<int64_t> columns; // where each begins, ascending
+
+  bool operator==(const JoinCore &) const = default;
+};
+
+enum class LossKind : uint8_t { Mse, CrossEntropy };
+
+/// The mean loss of all rows, f32[1], or its gradient by `x`. `target` holds
+/// numbers as `x` does (Mse) or an i32 label a row; a row whose label is
+/// negative does not count.
+struct LossCore {
+  LossKind kind = LossKind::Mse;
+  int32_t x = -1, target = -1;
+  /// Of the gradient: the gradient of the loss, f32[1]; -1 for the loss.
+  int32_t dloss = -1;
+
+  bool operator==(const LossCore &) const = default;
+};
+
+/// betz.square_sum: the sum of the squares of all elements, f32[1].
+struct SquareSumCore {
+  int32_t x = -1;
+
+  bool operator==(const SquareSumCore &) const = default;
+};
+
+/// betz.adamw on flat f32 vectors. The last three operands are the results,
+/// which may be the memory of `weights`, `moment1` and `moment2`: an element is
+/// read before it is written, by one task.
+struct AdamwCore {
+  int32_t weights = -1, moment1 = -1, moment2 = -1;
+  int32_t gradient = -1, squares = -1, schedule = -1;
+  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weightDecay = 0;
+  double clip = 0; // 0: the gradient is not clipped
+
+  bool operator==(const AdamwCore &) const = default;
+};
+
+/// A weight as a matmul reads it: transposed, in panels of `panel` columns
+/// (betz.pack_panels), or both. 0: no panels.
+struct PackCore {
+  int32_t x = -1;
+  bool transposed = false;
+  int64_t panel = 0;
+
+  bool operator==(const PackCore &) const = default;
+};
+
+struct FillCore {
+  double value = 0;
+
+  bool operator==(const FillCore &) const = default;
+};
+
 using Core =
     std::variant<MatmulCore, AttentionCore, NormCore, GatherCore, IdentityCore,
-                 RotaryCore, SegmentSubCore, NormScaleCore>;
+                 RotaryCore, SegmentSubCore, NormScaleCore, ContractRowsCore,
+                 ColumnSumCore, ScatterSumCore, NormGradCore, AttentionGradCore,
+                 HeadDotsCore, JoinCore, LossCore, SquareSumCore, AdamwCore,
+                 PackCore, FillCore>;
 
 /// A step on each element of the result. Binary steps read another operand at
 /// the same place; one with fewer rows is repeated.
@@ -161,8 +281,14 @@ struct EpilogueStep {
 #define BETZ_ELEMENTWISE(name, mnemonic, operands) name,
 #include "codegen/common/ElementwiseOps.def"
   } kind{};
-  /// Of a binary step. A scale_rows step with -1 takes KernelSpec::rowScale.
+  /// Of a binary step. A scale_rows step with -1 takes KernelSpec::rowScale; a
+  /// dropout step has its seed there.
   int32_t operand = -1;
+  /// Whether the op's first operand is the one in memory.
+  bool swapped = false;
+  /// Of a dropout step.
+  double rate = 0;
+  int64_t site = 0;
 
   bool operator==(const EpilogueStep &) const = default;
 };
@@ -187,6 +313,9 @@ struct ReductionPlan {
   int64_t statisticLanes = 0;
   /// Attention: keys are taken in blocks of this many from the window's first.
   int64_t keyBlock = 0;
+  /// Sums over rows: so many rows make a partial sum, and these are added in
+  /// order; 0: one row after another.
+  int64_t rowChunk = 0;
 
   bool operator==(const ReductionPlan &) const = default;
 };
@@ -203,7 +332,7 @@ struct TileConfig {
 
 struct KernelSpec {
   std::vector<std::string> symbols; // of the extents, in the ABI's order
-  /// Inputs, the result, and with `squareGroup` its sums of squares.
+  /// Inputs, the results, and with `squareGroup` the result's sums of squares.
   std::vector<OperandSpec> operands;
   Core core;
   std::optional<NormSpec> prologue;
@@ -217,15 +346,18 @@ struct KernelSpec {
   TileConfig tile;
 
   const OperandSpec &result() const { return operands[size_t(resultIndex())]; }
+  /// Of the first result.
   int32_t resultIndex() const {
-    return int32_t(operands.size()) - (squareGroup > 0 ? 2 : 1);
+    const bool isUpdate = std::holds_alternative<AdamwCore>(core);
+    return int32_t(operands.size()) - (isUpdate ? 3 : squareGroup > 0 ? 2 : 1);
   }
   /// Of the sums of squares, with `squareGroup`.
   int32_t squaresIndex() const { return int32_t(operands.size()) - 1; }
   bool operator==(const KernelSpec &) const = default;
 };
 
-/// "matmul", "attention", "row", "gather" or "elementwise".
+/// "matmul", "attention", "row", "gather", "elementwise", or one of those that
+/// gradients add: "contraction", "reduction", "loss", "optimizer", "layout".
 std::string_view familyName(const KernelSpec &spec);
 
 /// A name for the code: family, fused steps, sizes, and 8 hex digits of the

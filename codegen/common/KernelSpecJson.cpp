@@ -92,14 +92,75 @@ template <typename V> void fields(V &v, SegmentSubCore &c) {
   v("base", c.base);
   v("row_splits", c.rowSplits);
 }
+template <typename V> void fields(V &v, ContractRowsCore &c) {
+  v("a", c.a);
+  v("b", c.b);
+}
+template <typename V> void fields(V &v, ColumnSumCore &c) { v("x", c.x); }
+template <typename V> void fields(V &v, ScatterSumCore &c) {
+  v("index", c.index);
+  v("x", c.x);
+}
+template <typename V> void fields(V &v, NormGradCore &c) {
+  v("x", c.x);
+  v("gain", c.gain);
+  v("dy", c.dy);
+  v("scale", c.scale);
+}
+template <typename V> void fields(V &v, AttentionGradCore &c) {
+  v("part", c.part);
+  v("forward", c.forward);
+  v("dout", c.dout);
+  v("lse", c.lse);
+  v("delta", c.delta);
+}
+template <typename V> void fields(V &v, HeadDotsCore &c) {
+  v("a", c.a);
+  v("b", c.b);
+  v("heads", c.heads);
+}
+template <typename V> void fields(V &v, JoinCore &c) {
+  v("parts", c.parts);
+  v("columns", c.columns);
+}
+template <typename V> void fields(V &v, LossCore &c) {
+  v("kind", c.kind);
+  v("x", c.x);
+  v("target", c.target);
+  v("dloss", c.dloss);
+}
+template <typename V> void fields(V &v, SquareSumCore &c) { v("x", c.x); }
+template <typename V> void fields(V &v, AdamwCore &c) {
+  v("weights", c.weights);
+  v("moment1", c.moment1);
+  v("moment2", c.moment2);
+  v("gradient", c.gradient);
+  v("squares", c.squares);
+  v("schedule", c.schedule);
+  v("beta1", c.beta1);
+  v("beta2", c.beta2);
+  v("eps", c.eps);
+  v("weight_decay", c.weightDecay);
+  v("clip", c.clip);
+}
+template <typename V> void fields(V &v, PackCore &c) {
+  v("x", c.x);
+  v("transposed", c.transposed);
+  v("panel", c.panel);
+}
+template <typename V> void fields(V &v, FillCore &c) { v("value", c.value); }
 template <typename V> void fields(V &v, EpilogueStep &s) {
   v("kind", s.kind);
   v("operand", s.operand);
+  v("swapped", s.swapped);
+  v("rate", s.rate);
+  v("site", s.site);
 }
 template <typename V> void fields(V &v, ReductionPlan &p) {
   v("depth_chunk", p.depthChunk);
   v("statistic_lanes", p.statisticLanes);
   v("key_block", p.keyBlock);
+  v("row_chunk", p.rowChunk);
 }
 template <typename V> void fields(V &v, TileConfig &t) {
   v("rows", t.rows);
@@ -120,9 +181,15 @@ template <typename V> void fields(V &v, KernelSpec &s) {
 }
 
 /// Names in the order of the variant's or enumeration's values.
-constexpr std::string_view kCoreNames[] = {"matmul",      "attention", "norm",
-                                           "gather_sum",  "identity",  "rotary",
-                                           "segment_sub", "norm_scale"};
+constexpr std::string_view kCoreNames[] = {
+    "matmul",         "attention",  "norm",        "gather_sum",
+    "identity",       "rotary",     "segment_sub", "norm_scale",
+    "contract_rows",  "column_sum", "scatter_sum", "norm_grad",
+    "attention_grad", "head_dots",  "join",        "loss",
+    "square_sum",     "adamw",      "pack",        "fill"};
+static_assert(std::size(kCoreNames) == std::variant_size_v<Core>);
+constexpr std::string_view kAttentionPartNames[] = {"lse", "grad_q", "grad_kv"};
+constexpr std::string_view kLossNames[] = {"mse", "cross_entropy"};
 constexpr std::string_view kSparsityNames[] = {"dense", "causal", "segments",
                                                "time_bounds", "block_map"};
 constexpr std::string_view kNormNames[] = {"layer", "rms"};
@@ -131,6 +198,10 @@ std::string_view nameOf(NormForm form) { return kNormNames[size_t(form)]; }
 std::string_view nameOf(SparsityRule rule) {
   return kSparsityNames[size_t(rule)];
 }
+std::string_view nameOf(AttentionPart part) {
+  return kAttentionPartNames[size_t(part)];
+}
+std::string_view nameOf(LossKind kind) { return kLossNames[size_t(kind)]; }
 std::string_view nameOf(EpilogueStep::Kind kind) {
   return describe(kind).mnemonic;
 }
@@ -150,6 +221,12 @@ std::optional<NormForm> parseName(std::string_view name, NormForm) {
 }
 std::optional<SparsityRule> parseName(std::string_view name, SparsityRule) {
   return findName<SparsityRule>(name, kSparsityNames);
+}
+std::optional<AttentionPart> parseName(std::string_view name, AttentionPart) {
+  return findName<AttentionPart>(name, kAttentionPartNames);
+}
+std::optional<LossKind> parseName(std::string_view name, LossKind) {
+  return findName<LossKind>(name, kLossNames);
 }
 std::optional<EpilogueStep::Kind> parseName(std::string_view name,
                                             EpilogueStep::Kind) {
@@ -277,8 +354,12 @@ struct NumberCheck {
     required(core.weight);
   }
   void operator()(const AttentionCore &core) {
-    for (int32_t operand : {core.q, core.k, core.v})
-      required(operand);
+    required(core.v);
+    visibleKeys(core);
+  }
+  void visibleKeys(const AttentionCore &core) {
+    required(core.q);
+    required(core.k);
     for (int32_t operand :
          {core.rowSplits, core.keyTime, core.bounds, core.blockMap})
       optional(operand);
@@ -321,6 +402,53 @@ struct NumberCheck {
     for (int32_t operand : {core.values, core.base, core.rowSplits})
       required(operand);
   }
+  void operator()(const ContractRowsCore &core) {
+    required(core.a);
+    required(core.b);
+  }
+  void operator()(const ColumnSumCore &core) { required(core.x); }
+  void operator()(const ScatterSumCore &core) {
+    required(core.index);
+    required(core.x);
+  }
+  void operator()(const NormGradCore &core) {
+    for (int32_t operand : {core.x, core.gain, core.dy})
+      required(operand);
+    (*this)(core.scale, /*maySum=*/false);
+  }
+  void operator()(const AttentionGradCore &core) {
+    if (core.part == AttentionPart::LogSum)
+      return visibleKeys(core.forward);
+    (*this)(core.forward);
+    for (int32_t operand : {core.dout, core.lse, core.delta})
+      required(operand);
+  }
+  void operator()(const HeadDotsCore &core) {
+    required(core.a);
+    required(core.b);
+    wrong |= core.heads < 1;
+  }
+  void operator()(const JoinCore &core) {
+    wrong |= core.parts.empty() || core.parts.size() != core.columns.size();
+    for (int32_t operand : core.parts)
+      required(operand);
+  }
+  void operator()(const LossCore &core) {
+    required(core.x);
+    required(core.target);
+    optional(core.dloss);
+  }
+  void operator()(const SquareSumCore &core) { required(core.x); }
+  void operator()(const AdamwCore &core) {
+    for (int32_t operand : {core.weights, core.moment1, core.moment2,
+                            core.gradient, core.squares, core.schedule})
+      required(operand);
+  }
+  void operator()(const PackCore &core) {
+    required(core.x);
+    wrong |= core.panel < 0;
+  }
+  void operator()(const FillCore &) {}
 };
 
 } // namespace

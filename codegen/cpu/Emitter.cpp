@@ -94,6 +94,22 @@ Value Emitter::laneMask(int64_t count, int64_t lanes) {
       vectorType(builder.getI1Type(), lanes), llvm::ArrayRef<bool>(bits)));
 }
 
+Value Emitter::laneMask(Value count, int64_t lanes) {
+  return make<arith::CmpIOp>(arith::CmpIPredicate::slt, laneNumbers(lanes),
+                             broadcastInteger(count, lanes));
+}
+Value Emitter::laneNumbers(int64_t lanes) {
+  llvm::SmallVector<int32_t> numbers;
+  for (int64_t i = 0; i < lanes; ++i)
+    numbers.push_back(int32_t(i));
+  return make<arith::ConstantOp>(
+      mlir::DenseElementsAttr::get(vectorType(builder.getI32Type(), lanes),
+                                   llvm::ArrayRef<int32_t>(numbers)));
+}
+Value Emitter::real64(double value) {
+  return make<arith::ConstantOp>(builder.getF64FloatAttr(value));
+}
+
 //===----------------------------------------------------------------------===//
 // Arithmetic
 //===----------------------------------------------------------------------===//
@@ -196,6 +212,19 @@ Value Emitter::maxLanes(Value vector) {
 }
 Value Emitter::bitAnd(Value a, Value b) { return make<arith::AndIOp>(a, b); }
 Value Emitter::bitOr(Value a, Value b) { return make<arith::OrIOp>(a, b); }
+Value Emitter::bitXor(Value a, Value b) { return make<arith::XOrIOp>(a, b); }
+Value Emitter::shiftRight(Value a, Value b) {
+  return make<arith::ShRUIOp>(a, b);
+}
+Value Emitter::widen(Value f32) {
+  return make<arith::ExtFOp>(builder.getF64Type(), f32);
+}
+Value Emitter::narrow(Value f64) {
+  return make<arith::TruncFOp>(builder.getF32Type(), f64);
+}
+Value Emitter::toReal(Value i64) {
+  return make<arith::SIToFPOp>(builder.getF32Type(), i64);
+}
 
 //===----------------------------------------------------------------------===//
 // Memory
@@ -363,6 +392,14 @@ void Emitter::forColumns(int64_t columns,
     body(column, mask);
     return Values();
   });
+}
+
+void Emitter::forColumns(Value from, Value to,
+                         llvm::function_ref<void(Value, Value)> body) {
+  Value count = maximum(sub(to, from), integer(0));
+  Value whole = add(from, mul(divide(count, kLanes), kLanes));
+  loop(from, whole, kLanes, [&](Value column) { body(column, {}); });
+  when(less(whole, to), [&] { body(whole, laneMask(sub(to, whole))); });
 }
 
 Values

@@ -60,8 +60,11 @@ public:
   Value splatLike(Value vector, double value); // as many lanes as it has
   Value splatInteger(int64_t value, int64_t lanes = kLanes); // of i32
   Value splatDouble(double value);                           // 8 x f64
-  /// Lanes below `count` (a constant).
+  /// Lanes below `count`.
   Value laneMask(int64_t count, int64_t lanes = kLanes);
+  Value laneMask(Value count, int64_t lanes = kLanes);
+  /// 0, 1, 2, ... as i32.
+  Value laneNumbers(int64_t lanes = kLanes);
   static int64_t lanesOf(Value vector);
   mlir::Type f32() { return builder.getF32Type(); }
   mlir::VectorType vectorType(mlir::Type element, int64_t lanes = kLanes);
@@ -104,6 +107,13 @@ public:
   Value maxLanes(Value vector);
   Value bitAnd(Value a, Value b);
   Value bitOr(Value a, Value b);
+  Value bitXor(Value a, Value b);
+  /// Of unsigned integers.
+  Value shiftRight(Value a, Value b);
+  Value widen(Value f32);   // to f64
+  Value narrow(Value f64);  // to f32
+  Value toReal(Value i64);  // to f32
+  Value real64(double value);
 
   // Memory. Indices count elements.
   Value pointer(int32_t operand); // its base plus its constant offset
@@ -141,6 +151,9 @@ public:
   /// Runs `body(column, mask)` for columns [0, columns) eight at a time; the
   /// mask is null but for a last, partial group.
   void forColumns(int64_t columns, llvm::function_ref<void(Value, Value)> body);
+  /// The same for columns [from, to), which need not be constants.
+  void forColumns(Value from, Value to,
+                  llvm::function_ref<void(Value, Value)> body);
   /// The same over sums that are carried along.
   Values forColumns(int64_t columns, Values initial,
                     llvm::function_ref<Values(Value, Value, Values)> body);

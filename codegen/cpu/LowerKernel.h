@@ -128,6 +128,20 @@ llvm::SmallVector<MicroRow> microRows(const Values &rows, bool whole,
 llvm::SmallVector<MicroColumns> panelColumns(Emitter &e, Value start,
                                              int64_t count, int64_t depth);
 
+/// Register blocks over the columns [0, columns): whole ones, then what is
+/// left.
+void forColumnBlocks(Emitter &e, int64_t columns,
+                     llvm::function_ref<void(Value, int64_t)> body);
+
+/// Stores `rows` rows of `source`, a multiple of 8, transposed: eight rows from
+/// `row` on of one column go to the element `place(row, column)` of `target`
+/// and the ones behind it. `start` is where row `row` of the source begins.
+/// Columns up to a multiple of 8 are stored, zeros past the end.
+void transposeRows(Emitter &e, Value source,
+                   llvm::function_ref<Value(Value row)> start, int64_t rows,
+                   Value firstColumn, Value endColumn, Value target,
+                   llvm::function_ref<Value(Value row, Value column)> place);
+
 /// Columns of a panel.
 inline constexpr int64_t kMicroColumns = 16;
 

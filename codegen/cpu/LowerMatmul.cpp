@@ -79,6 +79,16 @@ void forRowBlocks(Emitter &e, Value first, Value end,
          [&](Value row) { body(rowsFrom(row, tail), false); });
 }
 
+void forColumnBlocks(Emitter &e, int64_t columns,
+                     llvm::function_ref<void(Value, int64_t)> body) {
+  int64_t width = blockColumns(e.level());
+  int64_t whole = columns / width * width;
+  e.loop(e.integer(0), e.integer(whole), width,
+         [&](Value column) { body(column, width); });
+  if (whole < columns)
+    body(e.integer(whole), columns - whole);
+}
+
 namespace {
 
 class MatmulLowering {

@@ -63,6 +63,10 @@ public:
         return invalidArgument(fmt::format("elements of type {}: CUDA kernels "
                                            "take f32, bf16 and i32",
                                            toString(operand.dtype)));
+    for (const EpilogueStep &step : spec.epilogue)
+      if (!hasStep(step.kind))
+        return invalidArgument(fmt::format("betz.{}, which has no CUDA code",
+                                           describe(step.kind).mnemonic));
     BETZ_RETURN_IF_ERROR(std::visit(
         [&](const auto &core) { return writeCore(core); }, spec.core));
     return assemble();
@@ -462,6 +466,12 @@ private:
     return Status::ok();
   }
 
+  template <typename OtherCore> Status writeCore(const OtherCore &) {
+    return invalidArgument(
+        fmt::format("a {} kernel of a training step, which has no CUDA code",
+                    familyName(spec)));
+  }
+
   Status writeCore(const SegmentSubCore &core) {
     beginRows(spec.tile.rows);
     rowsFunction("segments", operand(core.base).rows);
@@ -501,6 +511,12 @@ private:
                        what);
   }
 
+  static bool hasStep(EpilogueStep::Kind kind) {
+    using Kind = EpilogueStep::Kind;
+    return kind == Kind::Gelu || kind == Kind::Silu ||
+           kind == Kind::ScaleRows || kind == Kind::Add || kind == Kind::Mul;
+  }
+
   StepText stepText(size_t number) const {
     const EpilogueStep &step = spec.epilogue[number];
     const bool isShort = spec.result().dtype == DType::BF16;
@@ -534,8 +550,9 @@ private:
               fmt::format("    reads.{}.expand(other);\n{}", read,
                           each(fmt::format("values[i] {} other[i]", sign)))};
     }
+    default: // hasStep
+      return {};
     }
-    return {};
   }
 
   std::string epilogueText() const {

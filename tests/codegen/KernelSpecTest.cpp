@@ -31,16 +31,19 @@ public:
     if (core == 0 && number(0, 1))
       spec.rowScale = rowScale();
     for (int64_t i = number(0, 3); i > 0; --i) {
-      auto kind = EpilogueStep::Kind(number(0, 3));
-      spec.epilogue.push_back(
-          {kind, describe(kind).operands == 2 ? operand() : -1});
+      auto kind = EpilogueStep::Kind(number(0, kLastStep));
+      spec.epilogue.push_back({kind,
+                               describe(kind).operands == 2 ? operand() : -1,
+                               number(0, 1) == 1, real(), number(0, 99)});
     }
-    spec.plan = {number(0, 999), number(0, 16), number(0, 64)};
+    spec.plan = {number(0, 999), number(0, 16), number(0, 64), number(0, 512)};
     spec.tile = {number(1, 512), number(1, 512), number(0, 128), number(0, 8)};
     return spec;
   }
 
 private:
+  static constexpr int64_t kLastStep = int64_t(EpilogueStep::Kind::Dropout);
+
   int64_t number(int64_t low, int64_t high) {
     return std::uniform_int_distribution<int64_t>(low, high)(random);
   }
@@ -58,30 +61,32 @@ private:
     return {NormForm(number(0, 1)), real(), operand(), optional()};
   }
   RowScaleSpec rowScale() { return {NormForm(number(0, 1)), real()}; }
+  AttentionCore attention() {
+    AttentionCore core{operand(), operand(), operand(), optional()};
+    if (number(0, 1))
+      core.keyTime = core.bounds = operand();
+    core.kvHeads = number(1, 4);
+    core.heads = core.kvHeads * number(1, 4);
+    core.headSize = number(1, 128);
+    core.queries = number(1, 512);
+    core.keys = core.rowSplits < 0 ? number(1, 512) : 0;
+    core.sharedQuery = number(0, 1);
+    core.causal = number(0, 1);
+    core.scale = real();
+    core.batchSymbol = int32_t(number(0, 1));
+    core.blockMap = optional();
+    core.mapBlock = 64 * number(1, 3);
+    core.mapColumns = number(1, 9);
+    core.sparsity = SparsityRule(number(0, 4));
+    return core;
+  }
   Core makeCore(size_t core) {
     switch (core) {
     case 0:
       return MatmulCore{operand(), operand(), number(1, 4096), number(1, 4096),
                         16};
-    case 1: {
-      AttentionCore attention{operand(), operand(), operand(), optional()};
-      if (number(0, 1))
-        attention.keyTime = attention.bounds = operand();
-      attention.kvHeads = number(1, 4);
-      attention.heads = attention.kvHeads * number(1, 4);
-      attention.headSize = number(1, 128);
-      attention.queries = number(1, 512);
-      attention.keys = attention.rowSplits < 0 ? number(1, 512) : 0;
-      attention.sharedQuery = number(0, 1);
-      attention.causal = number(0, 1);
-      attention.scale = real();
-      attention.batchSymbol = int32_t(number(0, 1));
-      attention.blockMap = optional();
-      attention.mapBlock = 64 * number(1, 3);
-      attention.mapColumns = number(1, 9);
-      attention.sparsity = SparsityRule(number(0, 4));
-      return attention;
-    }
+    case 1:
+      return attention();
     case 2:
       return NormCore{operand(), norm()};
     case 3: {
@@ -101,8 +106,35 @@ private:
                         real(),    real(),     real(),        real()};
     case 6:
       return SegmentSubCore{operand(), operand(), operand()};
-    default:
+    case 7:
       return NormScaleCore{operand(), rowScale()};
+    case 8:
+      return ContractRowsCore{operand(), operand()};
+    case 9:
+      return ColumnSumCore{operand()};
+    case 10:
+      return ScatterSumCore{operand(), operand()};
+    case 11:
+      return NormGradCore{operand(), operand(), operand(), rowScale()};
+    case 12:
+      return AttentionGradCore{AttentionPart(number(1, 2)), attention(),
+                               operand(), operand(), operand()};
+    case 13:
+      return HeadDotsCore{operand(), operand(), number(1, 16)};
+    case 14:
+      return JoinCore{{operand(), operand()}, {number(0, 9), number(10, 99)}};
+    case 15:
+      return LossCore{LossKind(number(0, 1)), operand(), operand(), optional()};
+    case 16:
+      return SquareSumCore{operand()};
+    case 17:
+      return AdamwCore{operand(), operand(), operand(), operand(),
+                       operand(), operand(), real(),    real(),
+                       real(),    real(),    real()};
+    case 18:
+      return PackCore{operand(), number(0, 1) == 1, 16 * number(0, 1)};
+    default:
+      return FillCore{real()};
     }
   }
 
@@ -171,9 +203,11 @@ TEST_P(KernelSpecTest, NamesWhatIsMissingOrMistyped) {
 /// Every number that code generators index with.
 TEST_P(KernelSpecTest, RejectsNumbersOutOfRange) {
   const std::set<std::string> kOperands = {
-      "x",        "weight",  "q",      "k",         "v",        "row_splits",
-      "key_time", "bounds",  "gain",   "shift",     "position", "values",
-      "base",     "indices", "tables", "block_map", "squares"};
+      "x",        "weight",  "q",       "k",         "v",        "row_splits",
+      "key_time", "bounds",  "gain",    "shift",     "position", "values",
+      "base",     "indices", "tables",  "block_map", "squares",  "a",
+      "b",        "dout",    "lse",     "delta", "dloss",     "dy",       "index",
+      "parts",    "target",  "weights", "moment1",   "moment2",  "schedule"};
   KernelSpec spec = maker.make(GetParam());
   spec.prologue.emplace(NormSpec{NormForm::Layer, 1, 0, 0});
   spec.epilogue = {{EpilogueStep::Kind::Add, 0}};
@@ -217,8 +251,10 @@ TEST_P(KernelSpecTest, EqualSpecsShareOneIdentifier) {
 
 const char *coreName(const testing::TestParamInfo<size_t> &info) {
   static constexpr const char *names[kCores] = {
-      "Matmul",   "Attention", "Norm",       "Gather",
-      "Identity", "Rotary",    "SegmentSub", "NormScale"};
+      "Matmul",     "Attention",  "Norm",          "Gather",       "Identity",
+      "Rotary",     "SegmentSub", "NormScale",     "ContractRows", "ColumnSum",
+      "ScatterSum", "NormGrad",   "AttentionGrad", "HeadDots",     "Join",
+      "Loss",       "SquareSum",  "Adamw",         "Pack",         "Fill"};
   return names[info.param];
 }
 
