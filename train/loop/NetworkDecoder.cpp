@@ -12,8 +12,8 @@ Result<NetworkDecoder>
 NetworkDecoder::create(std::shared_ptr<const Program> program,
                        std::shared_ptr<Device> device, int32_t rows) {
   BETZ_ASSIGN_OR_RETURN(uint32_t output, findOutput(*program, "behavior"));
-  BETZ_ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
-                        Session::create(std::move(program), std::move(device)));
+  BETZ_ASSIGN_OR_RETURN(std::unique_ptr<betz::Session> session,
+                        betz::Session::create(std::move(program), std::move(device)));
   return NetworkDecoder(std::move(session), rows, output);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/session/Session.h"
+#include "train/data/Batches.h"
 #include "train/data/Decoder.h"
 
 #include <memory>
@@ -25,12 +26,12 @@ public:
   Result<Table> predict(const Dataset &dataset, Split split) const override;
 
 private:
-  NetworkDecoder(std::unique_ptr<Session> session, int32_t rows,
+  NetworkDecoder(std::unique_ptr<betz::Session> session, int32_t rows,
                  uint32_t output)
       : session(std::move(session)), rows(rows), output(output) {}
   Status predictBatch(const Batch &batch, std::vector<float> &behavior) const;
 
-  std::unique_ptr<Session> session;
+  std::unique_ptr<betz::Session> session;
   int32_t rows;
   uint32_t output;
 };

@@ -37,7 +37,7 @@ Best bestOf(const std::vector<Best> &scores) {
 
 } // namespace
 
-Trainer::Trainer(std::unique_ptr<Session> session, NetworkDecoder forward,
+Trainer::Trainer(std::unique_ptr<betz::Session> session, NetworkDecoder forward,
                  const Dataset &dataset, const TrainerOptions &options,
                  std::filesystem::path folder)
     : session(std::move(session)), forward(std::move(forward)),
@@ -52,8 +52,8 @@ Trainer::create(TrainingPrograms programs, std::shared_ptr<Device> device,
   BETZ_ASSIGN_OR_RETURN(NetworkDecoder forward,
                         NetworkDecoder::create(programs.forward, device,
                                                options.batches.rows));
-  BETZ_ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
-                        Session::create(programs.step, std::move(device)));
+  BETZ_ASSIGN_OR_RETURN(std::unique_ptr<betz::Session> session,
+                        betz::Session::create(programs.step, std::move(device)));
   std::unique_ptr<Trainer> trainer(new Trainer(std::move(session),
                                                std::move(forward), dataset,
                                                options, std::move(folder)));
@@ -221,7 +221,9 @@ Status Trainer::save() {
 /// Keeps the newest and those of the best scores.
 Status Trainer::prune() {
   std::vector<Best> ranked = scores;
-  std::ranges::stable_sort(ranked, std::greater(), &Best::valR2);
+  std::ranges::sort(ranked, [](const Best &one, const Best &other) {
+    return std::pair(-one.valR2, one.step) < std::pair(-other.valR2, other.step);
+  });
   ranked.resize(std::min(ranked.size(), size_t(options.keepBest)));
   const std::vector<std::filesystem::path> all = listCheckpoints(checkpoints());
   for (const std::filesystem::path &path : all) {

@@ -86,7 +86,7 @@ public:
 
 private:
   using Clock = std::chrono::steady_clock;
-  Trainer(std::unique_ptr<Session> session, NetworkDecoder forward,
+  Trainer(std::unique_ptr<betz::Session> session, NetworkDecoder forward,
           const Dataset &dataset, const TrainerOptions &options,
           std::filesystem::path folder);
 
@@ -100,7 +100,7 @@ private:
   void drawProgress() const;
   std::filesystem::path checkpoints() const { return folder / "checkpoints"; }
 
-  std::unique_ptr<Session> session;
+  std::unique_ptr<betz::Session> session;
   NetworkDecoder forward;
   const Dataset *dataset;
   TrainerOptions options;
