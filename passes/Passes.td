@@ -265,4 +265,32 @@ def PlanMemoryPass : Pass<"betz-plan-memory", "::mlir::ModuleOp"> {
   ];
 }
 
+def AutodiffPass : Pass<"betz-autodiff", "::mlir::ModuleOp"> {
+  let summary = "Append the gradients of an output to @main";
+  let description = [{
+    Reverse mode, from the output that `loss` names to every float argument that
+    it depends on; each gradient becomes an output `grad.NAME`. A value that is
+    read several times has the sum of what its uses give; of slices of one value
+    the gradients lie side by side. Nothing is computed that no gradient needs.
+    An op without a gradient rule (`GradientRules.cpp`) is an error.
+
+    ```mlir
+    %y = betz.matmul %x, %w : ...
+    %l = betz.mse_loss %y, %t : ...
+    return %l : ...
+    ```
+    becomes
+    ```mlir
+    %y = betz.matmul %x, %w : ...
+    %l = betz.mse_loss %y, %t : ...
+    %one = betz.fill {value = 1.0 : f64} : ...
+    %dy = betz.mse_grad %y, %t, %one : ...
+    %dw = betz.contract_rows %dy, %x : ...
+    return %l, %dw : ...
+    ```
+  }];
+  let options = [Option<"loss", "loss", "std::string", "\"loss\"",
+                        "the f32[1] output to differentiate">];
+}
+
 #endif // BETZ_PASSES_TD
