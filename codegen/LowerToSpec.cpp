@@ -103,19 +103,33 @@ private:
             : columnsOf(type);
     operand.rowStride = operand.columns;
     Value base = value;
-    while (auto slice = base.getDefiningOp<SliceOp>()) {
-      operand.offset += int64_t(slice.getOffset());
-      base = slice.getX();
-      operand.rowStride = columnsOf(llvm::cast<Tensor>(base.getType()));
-    }
-    while (auto reshape = base.getDefiningOp<ReshapeOp>()) {
-      base = reshape.getX();
-      if (base.getDefiningOp<SliceOp>())
+    int64_t flatOffset = 0;
+    bool reshaped = false;
+    while (mlir::Operation *view = base.getDefiningOp()) {
+      auto slice = llvm::dyn_cast<SliceOp>(view);
+      if (!slice && !llvm::isa<ReshapeOp>(view))
+        break;
+      base = view->getOperand(0);
+      auto source = llvm::cast<Tensor>(base.getType());
+      if (!slice) {
+        reshaped = true;
+      } else if (source.getRank() == 1) {
+        flatOffset += int64_t(slice.getOffset());
+      } else if (reshaped) {
         return invalidArgument("a reshape of a slice, which would move data");
+      } else {
+        operand.offset += int64_t(slice.getOffset());
+        operand.rowStride = columnsOf(source);
+      }
     }
+    const int64_t bytes = flatOffset * int64_t(sizeOf(operand.dtype));
+    const bool isAligned = bytes % int64_t(kTensorAlignment) == 0;
+    if (!isAligned)
+      operand.offset += flatOffset;
     operand.constant = isDerived(base);
     result.spec.operands.push_back(operand);
     result.operands.push_back(base);
+    result.offsets.push_back(isAligned ? bytes : 0);
     return Status::ok();
   }
 
@@ -133,7 +147,7 @@ private:
   Status addBody() {
     Value current; // what the chain has computed so far
     for (mlir::Operation &op : body.without_terminator()) {
-      if (op.getNumResults() != 1)
+      if (op.getNumResults() != 1 && !llvm::isa<AdamwOp>(op))
         return invalidArgument("an op with several results in a kernel");
       // What follows would have to read the rounded value.
       if (current && current.getDefiningOp<CastOp>())
@@ -151,6 +165,8 @@ private:
       current = op.getResult(0);
     }
     llvm::SmallVector<Value> results = {current};
+    if (auto update = current ? current.getDefiningOp<AdamwOp>() : AdamwOp())
+      results.assign(update->result_begin(), update->result_end());
     if (squareSums)
       results.push_back(squareSums);
     auto yield = llvm::cast<YieldOp>(body.getTerminator());
@@ -185,7 +201,8 @@ private:
         return unsupported(op);
       return Status::ok();
     }
-    if (op->hasTrait<Elementwise>() || llvm::isa<ScaleRowsOp, CastOp>(op)) {
+    if (op->hasTrait<Elementwise>() ||
+        llvm::isa<ScaleRowsOp, CastOp, DropoutOp>(op)) {
       result.spec.core = IdentityCore{number(op->getOperand(0))};
       return addStep(op, op->getOperand(0));
     }
@@ -195,6 +212,11 @@ private:
   Status addStep(mlir::Operation *op, Value current) {
     if (llvm::isa<MatmulOp>(op))
       return addCore(op, current);
+    if (auto pack = llvm::dyn_cast<PackPanelsOp>(op);
+        pack && current.getDefiningOp<TransposeOp>()) {
+      std::get<PackCore>(result.spec.core).panel = int64_t(pack.getPanel());
+      return Status::ok();
+    }
     // Values are f32 inside a kernel; its result's type says how it is stored.
     if (auto cast = llvm::dyn_cast<CastOp>(op); cast && cast.getX() == current)
       return Status::ok();
@@ -213,7 +235,8 @@ private:
       return unsupported(op);
     EpilogueStep step{*kind, -1};
     if (describe(*kind).operands == 2) {
-      Value other = op->getOperand(op->getOperand(0) == current ? 1 : 0);
+      step.swapped = op->getOperand(0) != current;
+      Value other = op->getOperand(step.swapped ? 0 : 1);
       step.operand = number(other);
       bool ownScale =
           llvm::isa<ScaleRowsOp>(op) && other.getDefiningOp() &&
@@ -225,6 +248,10 @@ private:
           (other == op->getOperand(0) ||
            (step.operand >= 0 && !isDense(step.operand))))
         return unsupported(op);
+    }
+    if (auto dropout = llvm::dyn_cast<DropoutOp>(op)) {
+      step.rate = dropout.getRate().convertToDouble();
+      step.site = int64_t(dropout.getSite());
     }
     result.spec.epilogue.push_back(step);
     return Status::ok();
@@ -268,7 +295,101 @@ private:
                              number(sub.getRowSplits())};
           return Status::ok();
         })
-        .Default([&](mlir::Operation *other) { return unsupported(other); });
+        .Default([&](mlir::Operation *other) {
+          std::optional<Core> core = trainingCore(other);
+          if (!core)
+            return unsupported(other);
+          result.spec.core = std::move(*core);
+          return Status::ok();
+        });
+  }
+
+  /// The cores of gradients and training steps, which have no prologue.
+  std::optional<Core> trainingCore(mlir::Operation *op) {
+    return llvm::TypeSwitch<mlir::Operation *, std::optional<Core>>(op)
+        .Case([&](ContractRowsOp op) {
+          return ContractRowsCore{number(op.getA()), number(op.getB())};
+        })
+        .Case([&](ColumnSumOp op) { return ColumnSumCore{number(op.getX())}; })
+        .Case([&](ScatterSumOp op) {
+          return ScatterSumCore{number(op.getIndex()), number(op.getX())};
+        })
+        .Case([&](NormGradOp op) {
+          return NormGradCore{
+              number(op.getX()), number(op.getGain()), number(op.getDy()),
+              RowScaleSpec{form(op.getKind()), op.getEps().convertToDouble()}};
+        })
+        .Case([&](AttentionLseOp op) {
+          AttentionGradCore core;
+          core.forward = describeAttention(op);
+          return core;
+        })
+        .Case([&](AttentionGradQOp op) {
+          return gradientCore(op, AttentionPart::QueryGrad);
+        })
+        .Case([&](AttentionGradKvOp op) {
+          return gradientCore(op, AttentionPart::KeyValueGrad);
+        })
+        .Case([&](HeadDotsOp op) {
+          return HeadDotsCore{number(op.getA()), number(op.getB()),
+                              int64_t(op.getHeads())};
+        })
+        .Case([&](JoinColumnsOp op) {
+          JoinCore core;
+          core.columns.assign(op.getOffsets().begin(), op.getOffsets().end());
+          for (Value part : op.getParts())
+            core.parts.push_back(number(part));
+          return core;
+        })
+        .Case([&](MseLossOp op) {
+          return LossCore{LossKind::Mse, number(op.getX()),
+                          number(op.getTarget())};
+        })
+        .Case([&](MseGradOp op) {
+          return LossCore{LossKind::Mse, number(op.getX()),
+                          number(op.getTarget()), number(op.getDloss())};
+        })
+        .Case([&](CrossEntropyOp op) {
+          return LossCore{LossKind::CrossEntropy, number(op.getLogits()),
+                          number(op.getLabel())};
+        })
+        .Case([&](CrossEntropyGradOp op) {
+          return LossCore{LossKind::CrossEntropy, number(op.getLogits()),
+                          number(op.getLabel()), number(op.getDloss())};
+        })
+        .Case([&](SquareSumOp op) { return SquareSumCore{number(op.getX())}; })
+        .Case([&](AdamwOp op) { return updateCore(op); })
+        .Case([&](TransposeOp op) { return PackCore{number(op.getX()), true}; })
+        .Case([&](PackPanelsOp op) {
+          return PackCore{number(op.getWeight()), false,
+                          int64_t(op.getPanel())};
+        })
+        .Case([&](FillOp op) {
+          return FillCore{op.getValue().convertToDouble()};
+        })
+        .Default([](mlir::Operation *) { return std::nullopt; });
+  }
+
+  template <typename Op>
+  AttentionGradCore gradientCore(Op op, AttentionPart part) {
+    AttentionGradCore core;
+    core.part = part;
+    core.forward = describeAttention(op);
+    core.forward.v = number(op.getV());
+    core.dout = number(op.getDout());
+    core.lse = number(op.getLse());
+    core.delta = number(op.getDelta());
+    return core;
+  }
+
+  AdamwCore updateCore(AdamwOp op) {
+    return {
+        number(op.getWeights()),         number(op.getMoment1()),
+        number(op.getMoment2()),         number(op.getGrad()),
+        number(op.getGradSquares()),     number(op.getSchedule()),
+        op.getBeta1().convertToDouble(), op.getBeta2().convertToDouble(),
+        op.getEps().convertToDouble(),   op.getWeightDecay().convertToDouble(),
+        op.getClip().convertToDouble()};
   }
 
   Status addMatmul(MatmulOp matmul, Value normalised) {
@@ -300,18 +421,25 @@ private:
   }
 
   Status addAttention(AttentionOp op) {
+    AttentionCore core = describeAttention(op);
+    core.v = number(op.getV());
+    if ((core.bounds >= 0 && !isDense(core.bounds)) ||
+        (core.blockMap >= 0 && !isDense(core.blockMap)))
+      return invalidArgument("a slice in the place of bounds");
+    result.spec.core = core;
+    return Status::ok();
+  }
+
+  /// All of attention and its gradients but the values.
+  template <typename Op> AttentionCore describeAttention(Op op) {
     AttentionCore core;
     auto q = llvm::cast<Tensor>(op.getQ().getType());
     auto k = llvm::cast<Tensor>(op.getK().getType());
     core.q = number(op.getQ());
     core.k = number(op.getK());
-    core.v = number(op.getV());
     core.rowSplits = number(op.getRowSplits());
     core.keyTime = number(op.getKeyTime());
     core.bounds = number(op.getBounds());
-    if ((core.bounds >= 0 && !isDense(core.bounds)) ||
-        (op.getBlockMap() && !isDense(number(op.getBlockMap()))))
-      return invalidArgument("a slice in the place of bounds");
     core.heads = int64_t(op.getHeads());
     core.kvHeads = int64_t(op.getKvHeads());
     core.headSize = columnsOf(q) / core.heads;
@@ -328,9 +456,9 @@ private:
     if (op.getSparsity())
       core.sparsity = SparsityRule(int(*op.getSparsity()));
     core.scale = op.getScale().convertToDouble();
-    core.batchSymbol = result.spec.result().rows.symbol;
-    result.spec.core = core;
-    return Status::ok();
+    const int32_t elements = core.rowSplits >= 0 ? core.rowSplits : core.k;
+    core.batchSymbol = result.spec.operands[size_t(elements)].rows.symbol;
+    return core;
   }
 
   Status addRotary(RotaryOp op) {

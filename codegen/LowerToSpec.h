@@ -11,6 +11,10 @@ namespace betz {
 struct LoweredKernel {
   KernelSpec spec;
   std::vector<mlir::Value> operands;
+  /// Of each operand, bytes from the start of its value, a multiple of
+  /// kTensorAlignment: where a part of a flat vector begins, so that kernels
+  /// that differ in it alone share their code.
+  std::vector<int64_t> offsets;
 };
 
 /// The error names what of the kernel no code generator covers.

@@ -8,6 +8,8 @@
 #include "passes/MemoryPlan.h"
 #include "runtime/base/BFloat16.h"
 
+#include "llvm/ADT/TypeSwitch.h"
+
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
@@ -52,6 +54,7 @@ private:
     program->symbols = symbolsOf(module);
     program->inputs.clear();
     program->outputs.clear();
+    program->states.clear();
     program->indexChecks.clear();
     program->splitsChecks.clear();
     if (auto metadata =
@@ -59,6 +62,7 @@ private:
       for (mlir::NamedAttribute entry : metadata)
         program->metadata[entry.getName().str()] =
             llvm::cast<mlir::StringAttr>(entry.getValue()).getValue().str();
+    BETZ_RETURN_IF_ERROR(addStates());
     BETZ_RETURN_IF_ERROR(addInputs());
     BETZ_RETURN_IF_ERROR(addOutputs());
     return addChecks();
@@ -73,8 +77,49 @@ private:
     return spec;
   }
 
+  /// An output that updates the input of its name is the same memory.
+  Status addStates() {
+    mlir::Operation *end = main.getBody().front().getTerminator();
+    for (auto [i, value] : llvm::enumerate(end->getOperands())) {
+      mlir::BlockArgument argument = updatedArgument(value);
+      llvm::StringRef name = getResultName(main, i, kOutputAttr);
+      if (!argument ||
+          getArgName(main, argument.getArgNumber(), kInputAttr) != name)
+        continue;
+      for (KernelOp kernel : main.getOps<KernelOp>())
+        if (value.getDefiningOp()->isBeforeInBlock(kernel) &&
+            llvm::any_of(kernel.getInputs(), [&](Value input) {
+              return passes::baseOf(input) == argument;
+            }))
+          return invalidArgument(fmt::format(
+              "\"{}\" is read after it is updated, by kernel \"{}\"",
+              name.str(), kernel.getName().str()));
+      references[argument] = references[value] = {
+          BufferKind::State, uint32_t(program->states.size()), 0};
+      BETZ_ASSIGN_OR_RETURN(TensorSpec spec,
+                            tensorSpec(name.str(), value.getType()));
+      program->states.push_back(std::move(spec));
+    }
+    return Status::ok();
+  }
+
+  /// The argument of `@main` that `value` is the next value of.
+  mlir::BlockArgument updatedArgument(Value value) {
+    auto kernel = value.getDefiningOp<KernelOp>();
+    auto update =
+        kernel ? llvm::dyn_cast<AdamwOp>(kernel.getBody().front().front())
+               : AdamwOp();
+    if (!update)
+      return {};
+    const unsigned number = llvm::cast<mlir::OpResult>(value).getResultNumber();
+    return llvm::dyn_cast<mlir::BlockArgument>(
+        outside(update->getOperand(number)));
+  }
+
   Status addInputs() {
     for (unsigned i = 0; i < main.getNumArguments(); ++i) {
+      if (references.count(main.getArgument(i)))
+        continue; // a state
       llvm::StringRef name = getArgName(main, i, kInputAttr);
       if (name.empty()) {
         references[main.getArgument(i)] = {BufferKind::Derived,
@@ -101,6 +146,9 @@ private:
     mlir::Operation *end = main.getBody().front().getTerminator();
     for (auto [i, value] : llvm::enumerate(end->getOperands())) {
       std::string name = getResultName(main, i, kOutputAttr).str();
+      if (auto known = references.find(value);
+          known != references.end() && known->second.kind == BufferKind::State)
+        continue;
       for (Value view = value; view != passes::baseOf(value);
            view = view.getDefiningOp()->getOperand(0))
         if (view.getDefiningOp<SliceOp>())
@@ -110,7 +158,8 @@ private:
       if (!base.getDefiningOp<KernelOp>() || references.count(base))
         return invalidArgument(fmt::format(
             "output \"{}\" must be the result of a kernel of its own", name));
-      references[base] = {BufferKind::Output, uint32_t(i), 0};
+      references[base] = {BufferKind::Output, uint32_t(program->outputs.size()),
+                          0};
       BETZ_ASSIGN_OR_RETURN(TensorSpec spec, tensorSpec(name, value.getType()));
       program->outputs.push_back(std::move(spec));
     }
@@ -138,11 +187,18 @@ private:
             status = addIndexCheck(
                 outside(index),
                 llvm::cast<Tensor>(table.getType()).getDimSize(0));
-      if (auto attention = llvm::dyn_cast<AttentionOp>(op))
-        if (attention.getRowSplits())
-          status = addSplitsCheck(
-              outside(attention.getRowSplits()),
-              getRows(llvm::cast<Tensor>(attention.getK().getType())));
+      if (auto scatter = llvm::dyn_cast<ScatterSumOp>(op))
+        status =
+            addIndexCheck(outside(scatter.getIndex()),
+                          llvm::cast<Tensor>(scatter.getType()).getDimSize(0));
+      llvm::TypeSwitch<mlir::Operation *>(op)
+          .Case<AttentionOp, AttentionLseOp, AttentionGradQOp,
+                AttentionGradKvOp>([&](auto attention) {
+            if (attention.getRowSplits())
+              status = addSplitsCheck(
+                  outside(attention.getRowSplits()),
+                  getRows(llvm::cast<Tensor>(attention.getK().getType())));
+          });
       if (auto sub = llvm::dyn_cast<SegmentSubOp>(op))
         status = addSplitsCheck(
             outside(sub.getRowSplits()),
@@ -170,8 +226,9 @@ private:
       check.baseInput = inputNumber(outside(sub.getBase()));
       check.splitsInput = inputNumber(outside(sub.getRowSplits()));
     } else {
-      return invalidArgument("gather_sum needs indices that are inputs, or "
-                             "inputs less their segment's base");
+      return invalidArgument(
+          "gather_sum and scatter_sum need indices that are inputs, or inputs "
+          "less their segment's base");
     }
     for (const IndexCheck &known : program->indexChecks)
       if (known.input == check.input && known.baseInput == check.baseInput &&
@@ -231,8 +288,7 @@ private:
           cuda::chooseTile(spec, *cuda, plan.capacity);
         else
           cpu::chooseTile(spec);
-        addLaunch(plan, bucket, lowered.operands,
-                  addKernel(table, kernel, spec));
+        addLaunch(plan, bucket, lowered, addKernel(table, kernel, spec));
       }
     }
     target.kernels = table.entries();
@@ -357,12 +413,16 @@ private:
     }
   }
 
-  void addLaunch(LaunchPlan &plan, size_t bucket,
-                 const std::vector<Value> &operands, uint32_t kernel) {
+  void addLaunch(LaunchPlan &plan, size_t bucket, const LoweredKernel &lowered,
+                 uint32_t kernel) {
     Launch launch;
     launch.kernel = kernel;
-    for (Value value : operands)
-      launch.operands.push_back(reference(value, bucket));
+    for (auto [value, offset] :
+         llvm::zip_equal(lowered.operands, lowered.offsets)) {
+      BufferRef &operand =
+          launch.operands.emplace_back(reference(value, bucket));
+      operand.offset += offset;
+    }
     plan.launches.push_back(std::move(launch));
   }
 

@@ -10,7 +10,7 @@ using namespace ir;
 namespace {
 
 /// The narrowest rule that holds; each includes those before it.
-Sparsity sparsityOf(AttentionOp op) {
+template <typename Op> Sparsity sparsityOf(Op op) {
   if (op.getBlockMap())
     return Sparsity::BlockMap;
   if (op.getKeyTime())
@@ -23,7 +23,14 @@ Sparsity sparsityOf(AttentionOp op) {
 struct AnnotateSparsityPass
     : impl::AnnotateSparsityPassBase<AnnotateSparsityPass> {
   void runOnOperation() override {
-    getOperation().walk([](AttentionOp op) {
+    annotate<AttentionOp>();
+    annotate<AttentionLseOp>();
+    annotate<AttentionGradQOp>();
+    annotate<AttentionGradKvOp>();
+  }
+
+  template <typename Op> void annotate() {
+    getOperation().walk([](Op op) {
       op.setSparsityAttr(SparsityAttr::get(op.getContext(), sparsityOf(op)));
     });
   }

@@ -32,10 +32,19 @@ Family familyOf(Operation *lead) {
                                               : Family::Elementwise;
 }
 
+/// Whether what follows an op may run on its elements before they are stored.
+bool takesEpilogue(Operation *op) {
+  return !llvm::isa<ScatterSumOp, AttentionLseOp, HeadDotsOp, MseLossOp,
+                    CrossEntropyOp, SquareSumOp, AdamwOp, TransposeOp,
+                    PackPanelsOp, SegmentSubOp, ReachBoundsOp>(op);
+}
+
 /// Whether `user` can run on each element of `value` as it is produced.
 bool isEpilogueOf(Operation *user, Value value) {
   if (auto scale = llvm::dyn_cast<ScaleRowsOp>(user))
     return scale.getX() == value;
+  if (auto dropout = llvm::dyn_cast<DropoutOp>(user))
+    return dropout.getX() == value;
   if (llvm::isa<CastOp>(user))
     return true;
   if (!user->hasTrait<Elementwise>())
@@ -58,6 +67,11 @@ struct Group {
   Operation *last() const { return ops[ops.size() - (squares ? 2 : 1)]; }
 };
 
+/// A transposed weight that is packed at once.
+bool isPackOf(Operation *user, Operation *last) {
+  return llvm::isa<TransposeOp>(last) && llvm::isa<PackPanelsOp>(user);
+}
+
 /// Columns of a sum of squares.
 constexpr int64_t kSquareGroup = 32;
 
@@ -66,6 +80,7 @@ struct FusePass : impl::FusePassBase<FusePass> {
 
   void runOnOperation() override {
     mlir::func::FuncOp main = getMain(getOperation());
+    splitJoins(main);
     llvm::SmallVector<Operation *> leads = chooseLeads(main);
     llvm::SmallVector<Group> groups;
     for (Operation *lead : leads)
@@ -76,6 +91,41 @@ struct FusePass : impl::FusePassBase<FusePass> {
     for (const Group &group : groups)
       makeKernel(group);
     setPhase(getOperation(), Phase::Kernels);
+  }
+
+  /// A launch has a limited number of operands, so many parts are joined in
+  /// several steps.
+  void splitJoins(mlir::func::FuncOp main) {
+    constexpr size_t kMostParts = 48;
+    for (auto join : llvm::make_early_inc_range(main.getOps<JoinColumnsOp>()))
+      while (join.getParts().size() > kMostParts)
+        joinInGroups(join, kMostParts);
+  }
+
+  static void joinInGroups(JoinColumnsOp join, size_t most) {
+    mlir::OpBuilder builder(join);
+    auto whole = llvm::cast<Tensor>(join.getType());
+    llvm::SmallVector<Value> parts;
+    llvm::SmallVector<int64_t> offsets;
+    const size_t count = join.getParts().size();
+    for (size_t first = 0; first < count; first += most) {
+      const size_t size = std::min(most, count - first);
+      auto group = join.getParts().slice(first, size);
+      auto places = llvm::to_vector(join.getOffsets().slice(first, size));
+      const int64_t start = places.front();
+      const int64_t end =
+          places.back() + columnsOf(llvm::cast<Tensor>(group.back().getType()));
+      for (int64_t &place : places)
+        place -= start;
+      auto joined = builder.create<JoinColumnsOp>(
+          join.getLoc(), withColumns(whole, end - start), group, places);
+      if (mlir::Attribute section = join->getAttr(kSectionAttr))
+        joined->setAttr(kSectionAttr, section);
+      parts.push_back(joined);
+      offsets.push_back(start);
+    }
+    join.getPartsMutable().assign(parts);
+    join.setOffsets(offsets);
   }
 
   /// Anchors first, so that a norm or an add joins the heavier kernel; the
@@ -103,8 +153,10 @@ struct FusePass : impl::FusePassBase<FusePass> {
     while (last->getResult(0).hasOneUse() &&
            !llvm::isa<NormScaleOp, CastOp>(last)) {
       Operation *user = *last->user_begin();
-      if (grouped.count(user) || !(isEpilogueOf(user, last->getResult(0)) ||
-                                   isReductionOf(user, last)))
+      const bool joins =
+          (takesEpilogue(lead) && isEpilogueOf(user, last->getResult(0))) ||
+          isReductionOf(user, last) || isPackOf(user, last);
+      if (grouped.count(user) || !joins)
         break;
       if (Operation *scale = ownRowScale(user, lead))
         group.insert(group.begin(), scale);
@@ -187,7 +239,7 @@ struct FusePass : impl::FusePassBase<FusePass> {
 
   void makeKernel(const Group &whole) {
     const auto &[lead, group, squares] = whole;
-    llvm::SmallVector<Value> results = {whole.last()->getResult(0)};
+    auto results = llvm::to_vector_of<Value>(whole.last()->getResults());
     if (squares)
       results.push_back(squares->getResult(0));
     llvm::SetVector<Value> inputs;

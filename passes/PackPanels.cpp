@@ -17,25 +17,35 @@ struct PackPanelsPass : impl::PackPanelsPassBase<PackPanelsPass> {
     DerivedValues derived(getOperation());
     llvm::DenseMap<mlir::Value, mlir::Value> packed;
     getMain(getOperation()).walk([&](MatmulOp matmul) {
-      if (matmul.getColumns() || !derived.contains(matmul.getWeight()))
+      if (matmul.getColumns())
         return;
-      mlir::Value plain = derived.inPrepare(matmul.getWeight());
+      mlir::Value weight = matmul.getWeight();
+      const bool isDerived = derived.contains(weight);
+      mlir::Value plain = isDerived ? derived.inPrepare(weight) : weight;
       mlir::Value &panels = packed[plain];
       if (!panels)
-        panels = pack(derived, plain, matmul);
+        panels = pack(isDerived ? derived.atEndOfPrepare() : behind(weight),
+                      plain, matmul);
       matmul.setColumns(llvm::cast<Tensor>(plain.getType()).getDimSize(0));
       matmul.getWeightMutable().assign(panels);
     });
     derived.finish();
   }
 
-  mlir::Value pack(DerivedValues &derived, mlir::Value weight, MatmulOp user) {
+  /// Where a weight that changes with the step is packed.
+  static mlir::OpBuilder behind(mlir::Value weight) {
+    mlir::OpBuilder builder(weight.getContext());
+    builder.setInsertionPointAfterValue(weight);
+    return builder;
+  }
+
+  mlir::Value pack(mlir::OpBuilder builder, mlir::Value weight, MatmulOp user) {
     auto type = llvm::cast<Tensor>(weight.getType());
     int64_t panels = (type.getDimSize(0) + panel - 1) / panel;
     auto packedType =
         Tensor::get({panels, type.getDimSize(1), panel}, type.getElementType());
-    auto op = derived.atEndOfPrepare().create<PackPanelsOp>(
-        weight.getLoc(), packedType, weight, uint64_t(panel));
+    auto op = builder.create<PackPanelsOp>(weight.getLoc(), packedType, weight,
+                                           uint64_t(panel));
     if (mlir::Attribute section = user->getAttr(kSectionAttr))
       op->setAttr(kSectionAttr, section);
     return op;

@@ -129,14 +129,13 @@ Value AttentionView::visible(Value query, Value key, Value offset,
     // Key j of N is seen by query i of L if j <= i + N - L.
     Value index = e.add(e.sub(key, firstKey), offset);
     Value limit = e.sub(e.add(query, core.keys - core.queries), index);
-    inside = e.bitAnd(inside, compare(mlir::arith::CmpIPredicate::sle, lanes,
-                                      splat(limit)));
+    inside = e.bitAnd(
+        inside, compare(mlir::arith::CmpIPredicate::sle, lanes, splat(limit)));
   }
   if (blockMap) {
     Value entry = mapEntry(query, e.sub(key, firstKey));
-    inside =
-        e.bitAnd(inside, compare(mlir::arith::CmpIPredicate::ne, splat(entry),
-                                 e.splatInteger(0, width)));
+    inside = e.bitAnd(inside, compare(mlir::arith::CmpIPredicate::ne,
+                                      splat(entry), e.splatInteger(0, width)));
   }
   return inside;
 }

@@ -195,20 +195,20 @@ static Value upperHalf(Emitter &e, Value vector, int64_t half) {
   return e.builder.create<LLVM::ShuffleVectorOp>(e.where, vector, vector,
                                                  lanes);
 }
-static Value firstLane(Emitter &e, Value vector) {
-  Value zero = e.builder.create<LLVM::ConstantOp>(
-      e.where, e.builder.getI32Type(), e.builder.getI32IntegerAttr(0));
-  return e.builder.create<LLVM::ExtractElementOp>(e.where, vector, zero);
+Value Emitter::firstLane(Value vector) {
+  Value zero = make<LLVM::ConstantOp>(builder.getI32Type(),
+                                      builder.getI32IntegerAttr(0));
+  return make<LLVM::ExtractElementOp>(vector, zero);
 }
 Value Emitter::sumLanes(Value vector) {
   for (int64_t half = kLanes / 2; half > 0; half /= 2)
     vector = fadd(vector, upperHalf(*this, vector, half));
-  return firstLane(*this, vector);
+  return firstLane(vector);
 }
 Value Emitter::maxLanes(Value vector) {
   for (int64_t half = kLanes / 2; half > 0; half /= 2)
     vector = fmax(vector, upperHalf(*this, vector, half));
-  return firstLane(*this, vector);
+  return firstLane(vector);
 }
 Value Emitter::bitAnd(Value a, Value b) { return make<arith::AndIOp>(a, b); }
 Value Emitter::bitOr(Value a, Value b) { return make<arith::OrIOp>(a, b); }

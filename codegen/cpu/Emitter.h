@@ -105,14 +105,15 @@ public:
   /// Sum or maximum of the lanes, always in the same tree order.
   Value sumLanes(Value vector);
   Value maxLanes(Value vector);
+  Value firstLane(Value vector);
   Value bitAnd(Value a, Value b);
   Value bitOr(Value a, Value b);
   Value bitXor(Value a, Value b);
   /// Of unsigned integers.
   Value shiftRight(Value a, Value b);
-  Value widen(Value f32);   // to f64
-  Value narrow(Value f64);  // to f32
-  Value toReal(Value i64);  // to f32
+  Value widen(Value f32);  // to f64
+  Value narrow(Value f64); // to f32
+  Value toReal(Value i64); // to f32
   Value real64(double value);
 
   // Memory. Indices count elements.

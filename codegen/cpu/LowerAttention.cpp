@@ -27,8 +27,8 @@ constexpr double kNoScore = std::numeric_limits<float>::lowest();
 class AttentionLowering : AttentionView {
 public:
   AttentionLowering(Emitter &e, const AttentionCore &core)
-      : AttentionView(e, core), epilogue(e),
-        q(e.pointer(core.q)), k(e.pointer(core.k)), v(e.pointer(core.v)),
+      : AttentionView(e, core), epilogue(e), q(e.pointer(core.q)),
+        k(e.pointer(core.k)), v(e.pointer(core.v)),
         scores(e.scratch(rows * keyBlock)),
         keys(e.scratch(keyBlock * paddedHead)),
         sums(e.scratch(rows * paddedHead)), maxima(e.scratch(rows)),
@@ -145,7 +145,7 @@ private:
                               carried[0] = e.fadd(carried[0], part);
                             return carried;
                           });
-    Value one = firstLane(rescale);
+    Value one = e.firstLane(rescale);
     Value old = e.loadScalar(totals, row, e.f32());
     e.store(e.fadd(e.fmul(old, one), e.sumLanes(total[0])), totals, row);
     Value sumStart = e.mul(row, paddedHead);
@@ -154,12 +154,6 @@ private:
       Value index = e.add(sumStart, column);
       e.store(e.fmul(e.load(sums, index, type), factor), sums, index);
     });
-  }
-  Value firstLane(Value vector) {
-    Value zero = e.builder.create<mlir::LLVM::ConstantOp>(
-        e.where, e.builder.getI32Type(), e.builder.getI32IntegerAttr(0));
-    return e.builder.create<mlir::LLVM::ExtractElementOp>(e.where, vector,
-                                                          zero);
   }
 
   Value valueStart(Value key) {

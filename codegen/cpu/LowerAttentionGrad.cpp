@@ -67,17 +67,18 @@ private:
     auto sumBlock = [&](Value initial, llvm::function_ref<Value(Value)> term,
                         llvm::function_ref<Value(Value, Value)> join,
                         double hidden) {
-      return e.loop(
-          e.integer(0), e.integer(keyBlock), lanes, {initial},
-          [&](Value offset, Values carried) {
-            Value score = e.fmul(e.load(scores, e.add(start, offset), type),
+      return e.loop(e.integer(0), e.integer(keyBlock), lanes, {initial},
+                    [&](Value offset, Values carried) {
+                      Value score =
+                          e.fmul(e.load(scores, e.add(start, offset), type),
                                  e.splat(core.scale, lanes));
-            Value shown = e.select(visible(query, key, offset, count),
+                      Value shown =
+                          e.select(visible(query, key, offset, count),
                                    term(score), e.splat(hidden, lanes));
-            for (Value part : e.split(shown))
-              carried[0] = join(carried[0], part);
-            return carried;
-          })[0];
+                      for (Value part : e.split(shown))
+                        carried[0] = join(carried[0], part);
+                      return carried;
+                    })[0];
     };
     Value before = e.loadScalar(maxima, row, e.f32());
     Value largest = sumBlock(
@@ -140,8 +141,8 @@ protected:
           weights);
       multiplyKeys(
           dout, operand(grad.dout).rowStride,
-          [&](Value query) { return gradStart(query); }, values, queries,
-          whole, slopes);
+          [&](Value query) { return gradStart(query); }, values, queries, whole,
+          slopes);
     });
     e.loop(firstQuery, endQuery, 1,
            [&](Value query) { weighRow(query, key, count); });
@@ -235,8 +236,7 @@ private:
 class KeyValueGradLowering : AttentionGradLowering {
 public:
   KeyValueGradLowering(Emitter &e, const AttentionGradCore &core)
-      : AttentionGradLowering(e, core),
-        turned(e.scratch(keyBlock * rows)),
+      : AttentionGradLowering(e, core), turned(e.scratch(keyBlock * rows)),
         keySums(e.scratch(keyBlock * paddedHead)),
         valueSums(e.scratch(keyBlock * paddedHead)) {}
 

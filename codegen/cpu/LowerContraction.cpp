@@ -76,10 +76,9 @@ private:
       Value start = e.mul(e.add(row, r), rightStride);
       e.forColumns(firstColumn, endColumn, [&](Value column, Value mask) {
         Value k = e.sub(column, firstColumn);
-        Value panel =
-            e.mul(e.divide(k, kMicroColumns), kMicroColumns * chunk);
-        Value at = e.add(e.mul(r, kMicroColumns),
-                         e.remainder(k, kMicroColumns));
+        Value panel = e.mul(e.divide(k, kMicroColumns), kMicroColumns * chunk);
+        Value at =
+            e.add(e.mul(r, kMicroColumns), e.remainder(k, kMicroColumns));
         e.store(e.loadMasked(right, e.add(start, column), mask, e.vectorF32()),
                 panels, e.add(panel, at));
       });
@@ -92,26 +91,26 @@ private:
     Value wanted = e.sub(endColumn, firstColumn);
     Value last = e.sub(e.sub(endRow, firstRow), e.integer(1));
     e.loop(e.integer(0), wanted, width, [&](Value column) {
-      forRowBlocks(
-          e, e.integer(0), e.sub(endRow, firstRow),
-          [&](Values block, bool whole) {
-            if (!whole)
-              for (Value &row : block)
-                row = e.minimum(row, last);
-            MicroBlock product;
-            product.a = turned;
-            product.rows = microRows(block, whole, chunk, [&](Value row) {
-              return e.mul(row, chunk);
-            });
-            product.b = panels;
-            product.bStride = kMicroColumns;
-            product.columns =
-                panelColumns(e, e.mul(column, chunk), width, chunk);
-            Values zeros(block.size() * product.columns.size(),
-                         e.splat(0, lanes));
-            Values partial = emitMicroBlock(e, product, count, zeros);
-            addPartial(block, column, partial, type);
-          });
+      forRowBlocks(e, e.integer(0), e.sub(endRow, firstRow),
+                   [&](Values block, bool whole) {
+                     if (!whole)
+                       for (Value &row : block)
+                         row = e.minimum(row, last);
+                     MicroBlock product;
+                     product.a = turned;
+                     product.rows =
+                         microRows(block, whole, chunk, [&](Value row) {
+                           return e.mul(row, chunk);
+                         });
+                     product.b = panels;
+                     product.bStride = kMicroColumns;
+                     product.columns =
+                         panelColumns(e, e.mul(column, chunk), width, chunk);
+                     Values zeros(block.size() * product.columns.size(),
+                                  e.splat(0, lanes));
+                     Values partial = emitMicroBlock(e, product, count, zeros);
+                     addPartial(block, column, partial, type);
+                   });
     });
   }
 

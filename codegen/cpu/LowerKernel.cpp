@@ -12,6 +12,14 @@ constexpr int64_t kRowScratchBytes = 128 * 1024;
 
 int64_t scratchBytes(const KernelSpec &spec) {
   const int64_t rows = spec.tile.rows, keys = spec.plan.keyBlock;
+  if (const auto *core = std::get_if<AttentionGradCore>(&spec.core)) {
+    // Two blocks of scores, one transposed; two of keys; sums of each.
+    int64_t wide = paddedToPanels(core->forward.headSize);
+    return 4 * (3 * rows * keys + (rows + 4 * keys) * wide);
+  }
+  if (std::holds_alternative<ContractRowsCore>(spec.core))
+    return 4 * ((rows + spec.tile.columns) * spec.plan.rowChunk +
+                rows * spec.tile.columns);
   if (const auto *core = std::get_if<AttentionCore>(&spec.core))
     return 4 * (rows * keys + (rows + keys) * paddedToPanels(core->headSize) +
                 2 * rows);
@@ -40,6 +48,27 @@ int64_t matmulColumns(const MatmulCore &core) {
   return std::clamp(columns, kNarrowest, kWidest);
 }
 
+/// Square blocks of queries and keys.
+void chooseAttentionGradTile(KernelSpec &spec) {
+  int64_t &size = spec.plan.keyBlock;
+  for (size = 64; size > kMicroColumns; size /= 2) {
+    spec.tile = {size, 0};
+    if (scratchBytes(spec) <= kScratchBytes)
+      break;
+  }
+  spec.tile = {size, 0};
+}
+
+/// Large tiles use what they pack more often; small results get more of them.
+void chooseContractionTile(KernelSpec &spec) {
+  spec.plan.rowChunk = 128;
+  spec.tile.rows = spec.result().rows.plus >= 384 ? 96 : 48;
+  spec.tile.columns = spec.result().columns >= 256 ? 128 : 64;
+}
+
+/// Elements of a task that touches each once.
+constexpr int64_t kElements = 1 << 14;
+
 /// Very wide heads get smaller blocks. Key blocks are halved, so that each lies
 /// in one column of a block map.
 void chooseAttentionTile(KernelSpec &spec) {
@@ -56,23 +85,46 @@ void chooseAttentionTile(KernelSpec &spec) {
 
 void chooseTile(KernelSpec &spec) {
   spec.plan = {};
-  std::visit(Overloaded{
-                 [&](const MatmulCore &core) {
-                   spec.plan.depthChunk = core.depth;
-                   spec.tile.rows = matmulRows(spec, core);
-                   spec.tile.columns = matmulColumns(core);
-                 },
-                 [&](const AttentionCore &) { chooseAttentionTile(spec); },
-                 [&](const NormCore &) { spec.tile = {16, 0}; },
-                 [&](const NormScaleCore &) { spec.tile = {64, 0}; },
-                 [&](const GatherCore &) { spec.tile = {64, 0}; },
-                 [&](const SegmentSubCore &) { spec.tile = {4096, 0}; },
-                 [&](const auto &) { spec.tile = {64, 0}; },
-             },
-             spec.core);
+  std::visit(
+      Overloaded{
+          [&](const MatmulCore &core) {
+            spec.plan.depthChunk = core.depth;
+            spec.tile.rows = matmulRows(spec, core);
+            spec.tile.columns = matmulColumns(core);
+          },
+          [&](const AttentionCore &) { chooseAttentionTile(spec); },
+          [&](const NormCore &) { spec.tile = {16, 0}; },
+          [&](const NormScaleCore &) { spec.tile = {64, 0}; },
+          [&](const GatherCore &) { spec.tile = {64, 0}; },
+          [&](const SegmentSubCore &) { spec.tile = {4096, 0}; },
+          [&](const ContractRowsCore &) { chooseContractionTile(spec); },
+          [&](const ColumnSumCore &) {
+            spec.plan.rowChunk = 256;
+            spec.tile = {1, 64};
+          },
+          [&](const ScatterSumCore &) {
+            spec.tile = {std::max<int64_t>(spec.result().rows.plus, 1), 32};
+          },
+          [&](const NormGradCore &) { spec.tile = {16, 0}; },
+          [&](const AttentionGradCore &) { chooseAttentionGradTile(spec); },
+          [&](const JoinCore &) { spec.tile = {16, kElements}; },
+          [&](const AdamwCore &) { spec.tile = {1, kElements}; },
+          [&](const FillCore &) { spec.tile = {16, kElements}; },
+          [&](const PackCore &core) {
+            const int64_t rows = spec.result().rows.plus;
+            const int64_t depth = core.transposed
+                                      ? spec.operands[size_t(core.x)].rows.plus
+                                      : spec.operands[size_t(core.x)].columns;
+            spec.tile = {core.panel > 0 ? depth : std::min<int64_t>(rows, 16),
+                         0};
+          },
+          [&](const auto &) { spec.tile = {64, 0}; },
+      },
+      spec.core);
   const auto *gather = std::get_if<GatherCore>(&spec.core);
   if (spec.prologue || spec.rowScale || (gather && gather->reduce) ||
       std::holds_alternative<NormCore>(spec.core) ||
+      std::holds_alternative<NormGradCore>(spec.core) ||
       std::holds_alternative<NormScaleCore>(spec.core))
     spec.plan.statisticLanes = kLanes;
 }
@@ -90,17 +142,30 @@ Status lowerKernel(Emitter &e, llvm::StringRef name, const KernelSpec &spec) {
     return invalidArgument("sums of squares between matmuls, which CPU kernels "
                            "do not leave; compile from the model phase");
   e.beginKernel(name, spec);
-  std::visit(Overloaded{
-                 [&](const MatmulCore &core) { lowerMatmul(e, core); },
-                 [&](const AttentionCore &core) { lowerAttention(e, core); },
-                 [&](const NormCore &core) { lowerNorm(e, core); },
-                 [&](const NormScaleCore &core) { lowerNormScale(e, core); },
-                 [&](const GatherCore &core) { lowerGather(e, core); },
-                 [&](const IdentityCore &core) { lowerIdentity(e, core); },
-                 [&](const RotaryCore &core) { lowerRotary(e, core); },
-                 [&](const SegmentSubCore &core) { lowerSegmentSub(e, core); },
-             },
-             spec.core);
+  std::visit(
+      Overloaded{
+          [&](const MatmulCore &core) { lowerMatmul(e, core); },
+          [&](const AttentionCore &core) { lowerAttention(e, core); },
+          [&](const NormCore &core) { lowerNorm(e, core); },
+          [&](const NormScaleCore &core) { lowerNormScale(e, core); },
+          [&](const GatherCore &core) { lowerGather(e, core); },
+          [&](const IdentityCore &core) { lowerIdentity(e, core); },
+          [&](const RotaryCore &core) { lowerRotary(e, core); },
+          [&](const SegmentSubCore &core) { lowerSegmentSub(e, core); },
+          [&](const ContractRowsCore &core) { lowerContractRows(e, core); },
+          [&](const ColumnSumCore &core) { lowerColumnSum(e, core); },
+          [&](const ScatterSumCore &core) { lowerScatterSum(e, core); },
+          [&](const NormGradCore &core) { lowerNormGrad(e, core); },
+          [&](const AttentionGradCore &core) { lowerAttentionGrad(e, core); },
+          [&](const HeadDotsCore &core) { lowerHeadDots(e, core); },
+          [&](const JoinCore &core) { lowerJoin(e, core); },
+          [&](const LossCore &core) { lowerLoss(e, core); },
+          [&](const SquareSumCore &core) { lowerSquareSum(e, core); },
+          [&](const AdamwCore &core) { lowerAdamw(e, core); },
+          [&](const PackCore &core) { lowerPack(e, core); },
+          [&](const FillCore &core) { lowerFill(e, core); },
+      },
+      spec.core);
   e.endKernel();
   return Status::ok();
 }
@@ -177,6 +242,50 @@ void lowerNorm(Emitter &e, const NormCore &core) {
     RowStatistics::Moments moments = norm.measure(row);
     e.forColumns(columns, [&](Value column, Value mask) {
       epilogue.finish(norm.normalise(moments, row, column, mask), row, column,
+                      mask);
+    });
+  });
+}
+
+void lowerNormGrad(Emitter &e, const NormGradCore &core) {
+  const OperandSpec &x = e.spec().operands[size_t(core.x)];
+  const OperandSpec &dy = e.spec().operands[size_t(core.dy)];
+  const int64_t columns = x.columns;
+  RowStatistics statistics(e, core.scale, e.pointer(core.x), x.rowStride,
+                           columns);
+  Value gradient = e.pointer(core.dy), gain = e.pointer(core.gain);
+  Epilogue epilogue(e);
+  forTaskRows(e, [&](Value row) {
+    RowStatistics::Moments moments = statistics.measure(row);
+    auto scaled = [&](Value column, Value mask) {
+      Value at = e.add(e.mul(row, dy.rowStride), column);
+      return e.fmul(e.loadMasked(gradient, at, mask, e.vectorF32()),
+                    e.loadMasked(gain, column, mask, e.vectorF32()));
+    };
+    auto normal = [&](Value column, Value mask) {
+      Value value = statistics.load(row, column, mask);
+      if (moments.mean)
+        value = e.fsub(value, moments.mean);
+      return e.fmul(value, e.broadcast(moments.scale));
+    };
+    Values sums = e.forColumns(
+        columns, {e.splat(0), e.splat(0)},
+        [&](Value column, Value mask, Values carried) {
+          Value g = scaled(column, mask);
+          return Values{e.fadd(carried[0], g),
+                        e.fma(g, normal(column, mask), carried[1])};
+        });
+    auto mean = [&](Value lanes) {
+      return e.broadcast(e.fdiv(e.sumLanes(lanes), e.real(double(columns))));
+    };
+    Value slope = mean(sums[1]);
+    Value offset = moments.mean ? mean(sums[0]) : Value();
+    e.forColumns(columns, [&](Value column, Value mask) {
+      Value value = scaled(column, mask);
+      if (offset)
+        value = e.fsub(value, offset);
+      value = e.fsub(value, e.fmul(normal(column, mask), slope));
+      epilogue.finish(e.fmul(value, e.broadcast(moments.scale)), row, column,
                       mask);
     });
   });

@@ -24,6 +24,18 @@ void lowerGather(Emitter &e, const GatherCore &core);
 void lowerIdentity(Emitter &e, const IdentityCore &core);
 void lowerRotary(Emitter &e, const RotaryCore &core);
 void lowerSegmentSub(Emitter &e, const SegmentSubCore &core);
+void lowerContractRows(Emitter &e, const ContractRowsCore &core);
+void lowerColumnSum(Emitter &e, const ColumnSumCore &core);
+void lowerScatterSum(Emitter &e, const ScatterSumCore &core);
+void lowerNormGrad(Emitter &e, const NormGradCore &core);
+void lowerAttentionGrad(Emitter &e, const AttentionGradCore &core);
+void lowerHeadDots(Emitter &e, const HeadDotsCore &core);
+void lowerJoin(Emitter &e, const JoinCore &core);
+void lowerLoss(Emitter &e, const LossCore &core);
+void lowerSquareSum(Emitter &e, const SquareSumCore &core);
+void lowerAdamw(Emitter &e, const AdamwCore &core);
+void lowerPack(Emitter &e, const PackCore &core);
+void lowerFill(Emitter &e, const FillCore &core);
 
 /// Runs `body(row)` for the rows of each task of a kernel that is cut by rows
 /// alone.

@@ -67,6 +67,66 @@ Value emitSilu(Emitter &e, Value x) {
   return e.fdiv(x, e.fma(half, half, e.splatLike(x, 1.0)));
 }
 
+Value emitLog(Emitter &e, Value x) {
+  // x = m 2^n with m in [sqrt 1/2, sqrt 2); log m = 2 artanh((m - 1) / (m + 1))
+  // by its power series, whose argument is at most 0.172.
+  int64_t lanes = Emitter::lanesOf(x);
+  mlir::VectorType integers = e.vectorType(e.builder.getI32Type(), lanes);
+  Value bits = e.builder.create<arith::BitcastOp>(e.where, integers, x);
+  // The bits of sqrt 1/2 go, so that the exponent's carry falls there.
+  constexpr int64_t kRootHalf = 0x3f3504f3;
+  Value shifted = e.sub(bits, e.splatInteger(kRootHalf, lanes));
+  Value n = e.builder.create<arith::ShRSIOp>(e.where, shifted,
+                                             e.splatInteger(23, lanes));
+  Value scaled =
+      e.builder.create<arith::ShLIOp>(e.where, n, e.splatInteger(23, lanes));
+  Value m = e.builder.create<arith::BitcastOp>(e.where, x.getType(),
+                                               e.sub(bits, scaled));
+  Value one = e.splatLike(x, 1);
+  Value s = e.fdiv(e.fsub(m, one), e.fadd(m, one));
+  Value square = e.fmul(s, s);
+  Value series = emitPolynomial(
+      e, square, {2.0, 2.0 / 3, 2.0 / 5, 2.0 / 7, 2.0 / 9, 2.0 / 11});
+  Value exponent = e.builder.create<arith::SIToFPOp>(e.where, x.getType(), n);
+  return e.fma(exponent, e.splatLike(x, 0.69314718055994531),
+               e.fmul(s, series));
+}
+
+Value emitSigmoid(Emitter &e, Value x) {
+  // As in silu, what lies far below zero overflows and gives zero.
+  Value half = emitExp(e, e.fmul(x, e.splatLike(x, -0.5)));
+  Value one = e.splatLike(x, 1.0);
+  return e.fdiv(one, e.fma(half, half, one));
+}
+
+Value emitTanh(Emitter &e, Value x) {
+  // Up to 1/4 the difference from 1 would cancel; the power series is short.
+  Value square = e.fmul(x, x), one = e.splatLike(x, 1.0);
+  Value series = e.fmul(
+      x, emitPolynomial(e, square,
+                        {1.0, -1.0 / 3, 2.0 / 15, -17.0 / 315, 62.0 / 2835}));
+  Value whole = emitExp(e, e.fmul(x, e.splatLike(x, 2.0)));
+  Value far = e.fsub(one, e.fdiv(e.splatLike(x, 2.0), e.fadd(whole, one)));
+  Value isNear = e.builder.create<arith::CmpFOp>(
+      e.where, arith::CmpFPredicate::OLT, square, e.splatLike(x, 1.0 / 16));
+  return e.select(isNear, series, far);
+}
+
+Value emitGeluSlope(Emitter &e, Value x) {
+  // e^(-x^2 / 4) squared, so that it reaches zero.
+  Value root = emitExp(e, e.fmul(e.fmul(x, x), e.splatLike(x, -0.25)));
+  Value density =
+      e.fmul(e.fmul(root, root), e.splatLike(x, 0.3989422804014327));
+  Value erf = emitErf(e, e.fmul(x, e.splatLike(x, 0.70710678118654752)));
+  Value half = e.splatLike(x, 0.5);
+  return e.fma(x, density, e.fma(half, erf, half));
+}
+
+Value emitSiluSlope(Emitter &e, Value x) {
+  Value s = emitSigmoid(e, x), one = e.splatLike(x, 1.0);
+  return e.fmul(s, e.fma(x, e.fsub(one, s), one));
+}
+
 SinCos emitSinCosTurns(Emitter &e, Value turns) {
   // The fraction in [-1/2, 1/2] turns is exact in f64; half its angle lies in
   // [-pi/2, pi/2], where Taylor series reach f32's precision; the double-angle

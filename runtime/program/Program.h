@@ -23,7 +23,7 @@
 
 namespace betz {
 
-inline constexpr uint32_t kProgramVersion = 3;
+inline constexpr uint32_t kProgramVersion = 4;
 /// Sections and derived tensors start at multiples of these in the file.
 inline constexpr size_t kSectionAlignment = 4096;
 inline constexpr size_t kTensorAlignment = 64;
@@ -106,8 +106,8 @@ struct KernelSpecEntry {
 
 /// Where a kernel operand lives. For Arena, `offset` is in bytes from the
 /// arena's start and `index` is unused; for the others `index` picks the input,
-/// output or derived tensor.
-enum class BufferKind : uint8_t { Input, Output, Derived, Arena };
+/// output, derived tensor or state, and `offset` is in bytes from its start.
+enum class BufferKind : uint8_t { Input, Output, Derived, Arena, State };
 struct BufferRef {
   BufferKind kind = BufferKind::Arena;
   uint32_t index = 0;
@@ -172,6 +172,9 @@ struct Program {
   std::vector<std::string> symbols; // "batch", "events"
   std::vector<InputSpec> inputs;
   std::vector<TensorSpec> outputs;
+  /// Tensors of constant shape that a session keeps from step to step; a step
+  /// reads and updates them in place.
+  std::vector<TensorSpec> states;
   std::vector<IndexCheck> indexChecks;
   std::vector<SplitsCheck> splitsChecks;
   /// Model metadata (DESIGN section 5): configuration, bin, window, units,

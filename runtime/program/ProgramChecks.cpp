@@ -121,6 +121,22 @@ Status checkOutputs(const Program &program) {
                    });
 }
 
+Status checkStates(const Program &program) {
+  NameSet names;
+  for (const InputSpec &input : program.inputs)
+    BETZ_RETURN_IF_ERROR(names.add(input.tensor.name));
+  return checkEach(
+      program.states, "state", [&](const TensorSpec &state, size_t) -> Status {
+        BETZ_RETURN_IF_ERROR(names.add(state.name));
+        BETZ_RETURN_IF_ERROR(checkTensor(state, program));
+        for (const Dim &dim : state.shape)
+          if (dim.symbol >= 0)
+            return dataLoss(
+                fmt::format("\"{}\" has a symbolic dimension", state.name));
+        return checkedBytes(state, {}).status();
+      });
+}
+
 Result<const TensorSpec *> integerInput(const Program &program,
                                         uint32_t index) {
   if (index >= program.inputs.size())
@@ -217,6 +233,8 @@ std::optional<size_t> countOf(BufferKind kind, const Program &program,
     return program.outputs.size();
   case BufferKind::Derived:
     return target.derived.size();
+  case BufferKind::State:
+    return program.states.size();
   case BufferKind::Arena:
     return std::nullopt;
   }
@@ -237,6 +255,7 @@ Status checkOperand(const BufferRef &ref, const Program &program,
   const TensorSpec &tensor =
       ref.kind == BufferKind::Input    ? program.inputs[ref.index].tensor
       : ref.kind == BufferKind::Output ? program.outputs[ref.index]
+      : ref.kind == BufferKind::State  ? program.states[ref.index]
                                        : target.derived[ref.index].tensor;
   BETZ_ASSIGN_OR_RETURN(int64_t bytes, checkedBytes(tensor, plan.capacity));
   if (ref.offset < 0 || ref.offset > bytes)
@@ -331,6 +350,7 @@ Status checkProgram(const Program &program) {
       [&](const std::string &name, size_t) { return symbols.add(name); }));
   BETZ_RETURN_IF_ERROR(checkInputs(program));
   BETZ_RETURN_IF_ERROR(checkOutputs(program));
+  BETZ_RETURN_IF_ERROR(checkStates(program));
   BETZ_RETURN_IF_ERROR(checkEach(program.splitsChecks, "splits check",
                                  [&](const SplitsCheck &check, size_t) {
                                    return checkSplits(program, check);

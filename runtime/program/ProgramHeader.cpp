@@ -7,8 +7,8 @@
 namespace betz {
 namespace {
 
-constexpr std::array<std::string_view, 4> kBufferKinds = {"input", "output",
-                                                          "derived", "arena"};
+constexpr std::array<std::string_view, 5> kBufferKinds = {
+    "input", "output", "derived", "arena", "state"};
 
 //===----------------------------------------------------------------------===//
 // Encoding
@@ -389,6 +389,9 @@ Status decodeInterface(const Json &header, Program &program) {
   BETZ_RETURN_IF_ERROR(forEach(header, "outputs", [&](const Json &output) {
     return decode(output, program.outputs.emplace_back());
   }));
+  BETZ_RETURN_IF_ERROR(forEach(header, "states", [&](const Json &state) {
+    return decode(state, program.states.emplace_back());
+  }));
   BETZ_RETURN_IF_ERROR(forEach(header, "index_checks", [&](const Json &check) {
     return decode(check, program.indexChecks.emplace_back());
   }));
@@ -417,6 +420,7 @@ std::string encodeHeader(const Program &program) {
   Json header = {{"symbols", program.symbols},
                  {"inputs", encodeAll(program.inputs)},
                  {"outputs", encodeAll(program.outputs)},
+                 {"states", encodeAll(program.states)},
                  {"index_checks", encodeAll(program.indexChecks)},
                  {"splits_checks", encodeAll(program.splitsChecks)},
                  {"metadata", Json::object()}};

@@ -29,12 +29,70 @@ Session::create(std::shared_ptr<const Program> program,
                                             loaded.variant->derivedData.bytes));
   for (const LaunchPlan &bucket : loaded.variant->plans)
     loaded.layouts.push_back(session->makeLayout(bucket));
-  session->slots.resize(std::max<size_t>(stepsInFlight, 1));
-  for (Slot &slot : session->slots) {
-    BETZ_ASSIGN_OR_RETURN(slot.step, StepSlot::create(loaded));
-  }
-  session->last = session->slots.front().step.get();
+  BETZ_RETURN_IF_ERROR(session->allocateStates());
+  BETZ_RETURN_IF_ERROR(
+      session->createSlots(std::max<size_t>(stepsInFlight, 1)));
   return session;
+}
+
+Status Session::allocateStates() {
+  int64_t bytes = 0;
+  for (const TensorSpec &state : program().states) {
+    loaded.stateOffsets.push_back(bytes);
+    bytes += (state.bytes({}) + kSlotAlignment - 1) / kSlotAlignment *
+             kSlotAlignment;
+  }
+  isWritten.resize(program().states.size());
+  BETZ_ASSIGN_OR_RETURN(loaded.states, loaded.device->allocate(
+                                           size_t(bytes), MemoryKind::Device));
+  return Status::ok();
+}
+
+Status Session::createSlots(size_t count) {
+  std::shared_ptr<Stream> stream;
+  for (size_t i = 0; i < count; ++i) {
+    if (!stream || program().states.empty()) {
+      BETZ_ASSIGN_OR_RETURN(stream, loaded.device->createStream());
+    }
+    Slot &slot = slots.emplace_back();
+    BETZ_ASSIGN_OR_RETURN(slot.step, StepSlot::create(loaded, stream));
+  }
+  last = slots.front().step.get();
+  return Status::ok();
+}
+
+Result<size_t> Session::findState(std::string_view name, size_t bytes) const {
+  for (size_t i = 0; i < program().states.size(); ++i) {
+    const TensorSpec &state = program().states[i];
+    if (state.name != name)
+      continue;
+    if (size_t(state.bytes({})) != bytes)
+      return invalidArgument(fmt::format("state \"{}\" has {} bytes, not {}",
+                                         name, state.bytes({}), bytes));
+    return i;
+  }
+  return notFound(fmt::format("the program has no state \"{}\"", name));
+}
+
+Status Session::writeState(std::string_view name,
+                           std::span<const std::byte> bytes) {
+  BETZ_ASSIGN_OR_RETURN(size_t state, findState(name, bytes.size()));
+  Stream &stream = commands();
+  BETZ_RETURN_IF_ERROR(
+      stream.copyToDevice({loaded.states.get(), loaded.stateOffsets[state]},
+                          bytes.data(), bytes.size()));
+  BETZ_RETURN_IF_ERROR(stream.synchronize());
+  isWritten[state] = true;
+  return Status::ok();
+}
+
+Status Session::readState(std::string_view name, std::span<std::byte> bytes) {
+  BETZ_ASSIGN_OR_RETURN(size_t state, findState(name, bytes.size()));
+  Stream &stream = commands();
+  BETZ_RETURN_IF_ERROR(stream.copyToHost(
+      bytes.data(), {loaded.states.get(), loaded.stateOffsets[state]},
+      bytes.size()));
+  return stream.synchronize();
 }
 
 Status Session::chooseCode() {
@@ -109,6 +167,12 @@ Result<StepTicket> Session::submit(std::span<const InputBinding> inputs,
     return unavailable(fmt::format("{} of {} steps are in flight; wait for one "
                                    "before another is submitted",
                                    slots.size(), slots.size()));
+  for (size_t i = 0; i < isWritten.size(); ++i)
+    if (!isWritten[i])
+      return invalidArgument(
+          fmt::format("state \"{}\" has not been written; write it before the "
+                      "first step",
+                      program().states[i].name));
   BETZ_RETURN_IF_ERROR(slot->step->submit(inputs, outputs));
   last = slot->step.get();
   slot->ticket = StepTicket(++submitted);

@@ -9,8 +9,10 @@ namespace betz {
 enum class StepTicket : uint64_t {};
 
 /// A program loaded on a device, with all memory that its steps need and one
-/// recorded command graph for each shape bucket. For one thread at a time;
-/// several sessions may share a program and a device.
+/// recorded command graph for each shape bucket. Steps of a program with states
+/// follow each other, however many are in flight. For one thread at a time;
+/// several sessions may share a program and a device, and each has states of
+/// its own.
 class Session {
 public:
   /// Picks the first target and its best executable that `device` runs; having
@@ -37,6 +39,12 @@ public:
   /// The second half: waits for this step alone, in any order among those in
   /// flight. Its ticket is spent, also when it failed.
   Status wait(StepTicket ticket);
+
+  /// Copies a state, such as the weights that a training step updates, to or
+  /// from the device, after the steps in flight. `bytes` is the whole tensor.
+  /// Every state must have been written before the first step.
+  Status writeState(std::string_view name, std::span<const std::byte> bytes);
+  Status readState(std::string_view name, std::span<std::byte> bytes);
 
   /// Whether some bucket holds a step of these extents.
   bool fits(std::span<const int64_t> extents) const {
@@ -76,9 +84,14 @@ private:
   Status chooseCode();
   Status load(const TargetVariant &target, const ExecutableEntry &entry);
   StepLayout makeLayout(const LaunchPlan &bucket) const;
+  Status allocateStates();
+  Status createSlots(size_t count);
+  /// The number of the state `name`, of `bytes` bytes.
+  Result<size_t> findState(std::string_view name, size_t bytes) const;
 
   LoadedProgram loaded;
   std::vector<Slot> slots;
+  std::vector<bool> isWritten; // of each state
   uint64_t submitted = 0;
   /// The slot of the step submitted last.
   StepSlot *last = nullptr;

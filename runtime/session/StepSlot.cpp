@@ -24,8 +24,8 @@ LoadedProgram::choosePlan(std::span<const int64_t> extents) const {
 }
 
 Result<std::unique_ptr<StepSlot>>
-StepSlot::create(const LoadedProgram &loaded) {
-  std::unique_ptr<StepSlot> slot(new StepSlot(loaded));
+StepSlot::create(const LoadedProgram &loaded, std::shared_ptr<Stream> stream) {
+  std::unique_ptr<StepSlot> slot(new StepSlot(loaded, std::move(stream)));
   BETZ_RETURN_IF_ERROR(slot->allocateMemory());
   BETZ_RETURN_IF_ERROR(slot->captureGraphs());
   return slot;
@@ -38,7 +38,6 @@ StepSlot::~StepSlot() {
 
 Status StepSlot::allocateMemory() {
   Device &device = *loaded.device;
-  BETZ_ASSIGN_OR_RETURN(stream, device.createStream());
   int64_t arenaBytes = 0, exchangeBytes = 0;
   for (const LaunchPlan &bucket : loaded.variant->plans)
     arenaBytes = std::max(arenaBytes, bucket.arenaBytes);
@@ -70,6 +69,8 @@ BufferSlice StepSlot::resolve(const BufferRef &ref,
             loaded.variant->derived[ref.index].offset + ref.offset};
   case BufferKind::Arena:
     return {arena.get(), ref.offset};
+  case BufferKind::State:
+    return {loaded.states.get(), loaded.stateOffsets[ref.index] + ref.offset};
   }
   return {};
 }

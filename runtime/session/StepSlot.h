@@ -23,6 +23,9 @@ struct LoadedProgram {
   const ExecutableEntry *code = nullptr;
   std::unique_ptr<Executable> executable;
   std::unique_ptr<Buffer> derived;
+  /// What all steps read and update, and where in it each state lies.
+  std::unique_ptr<Buffer> states;
+  std::vector<int64_t> stateOffsets;
   /// One for each of variant->plans.
   std::vector<StepLayout> layouts;
 
@@ -38,7 +41,9 @@ struct LoadedProgram {
 class StepSlot {
 public:
   /// `loaded` must outlive it. Everything that a step needs is allocated here.
-  static Result<std::unique_ptr<StepSlot>> create(const LoadedProgram &loaded);
+  /// Slots whose steps must follow each other share a stream.
+  static Result<std::unique_ptr<StepSlot>>
+  create(const LoadedProgram &loaded, std::shared_ptr<Stream> stream);
   /// Waits for a step that is in flight.
   ~StepSlot();
 
@@ -68,7 +73,8 @@ private:
     int64_t end = 0;
   };
 
-  explicit StepSlot(const LoadedProgram &loaded) : loaded(loaded) {}
+  StepSlot(const LoadedProgram &loaded, std::shared_ptr<Stream> stream)
+      : loaded(loaded), stream(std::move(stream)) {}
   Status allocateMemory();
   Status captureGraphs();
   BufferSlice resolve(const BufferRef &ref, const StepLayout &layout) const;
@@ -109,7 +115,7 @@ private:
   std::vector<void *> destinations;
   /// Last, so that it ends first: it waits for what still uses the memory
   /// above.
-  std::unique_ptr<Stream> stream;
+  std::shared_ptr<Stream> stream;
 };
 
 } // namespace betz

@@ -203,11 +203,12 @@ TEST_P(KernelSpecTest, NamesWhatIsMissingOrMistyped) {
 /// Every number that code generators index with.
 TEST_P(KernelSpecTest, RejectsNumbersOutOfRange) {
   const std::set<std::string> kOperands = {
-      "x",        "weight",  "q",       "k",         "v",        "row_splits",
-      "key_time", "bounds",  "gain",    "shift",     "position", "values",
-      "base",     "indices", "tables",  "block_map", "squares",  "a",
-      "b",        "dout",    "lse",     "delta", "dloss",     "dy",       "index",
-      "parts",    "target",  "weights", "moment1",   "moment2",  "schedule"};
+      "x",        "weight",  "q",      "k",         "v",        "row_splits",
+      "key_time", "bounds",  "gain",   "shift",     "position", "values",
+      "base",     "indices", "tables", "block_map", "squares",  "a",
+      "b",        "dout",    "lse",    "delta",     "dloss",    "dy",
+      "index",    "parts",   "target", "weights",   "moment1",  "moment2",
+      "schedule"};
   KernelSpec spec = maker.make(GetParam());
   spec.prologue.emplace(NormSpec{NormForm::Layer, 1, 0, 0});
   spec.epilogue = {{EpilogueStep::Kind::Add, 0}};

@@ -108,8 +108,8 @@ const Refused kRefused[] = {
     %y = betz.gather_sum (%k) in (%t)
         : (tensor<?xi32, #betz.rows<"batch">>, tensor<9x8xf32>) -> !x
     return %y : !x)",
-     "gather_sum needs indices that are inputs, or inputs less their "
-     "segment's base"},
+     "gather_sum and scatter_sum need indices that are inputs, or inputs "
+     "less their segment's base"},
     {"head_too_wide", "model",
      R"((%q: tensor<?x1x9000xf32, #betz.rows<"batch">> {betz.input = "q"})
       -> (tensor<?x1x9000xf32, #betz.rows<"batch">> {betz.output = "out"}) {

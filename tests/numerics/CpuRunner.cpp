@@ -110,6 +110,12 @@ public:
                   target.derivedData.bytes.data() + tensor.offset,
                   size_t(bytes));
     }
+    for (const TensorSpec &state : program.states) {
+      auto at = given.find(state.name);
+      if (at == given.end())
+        return invalidArgument("no state " + state.name);
+      copyIn(at->second, states.emplace_back(state.bytes(extents)).data());
+    }
     for (const TensorSpec &output : program.outputs)
       outputs.emplace_back(output.bytes(extents));
     return Status::ok();
@@ -155,6 +161,9 @@ public:
                              " was written");
       results[spec.name] = copyOut(spec, extents, outputs[i].data());
     }
+    for (size_t i = 0; i < states.size(); ++i)
+      results[program.states[i].name] =
+          copyOut(program.states[i], extents, states[i].data());
     return results;
   }
 
@@ -168,13 +177,15 @@ private:
   void *resolve(const BufferRef &ref, char *arena) const {
     switch (ref.kind) {
     case BufferKind::Input:
-      return inputs[ref.index].data();
+      return inputs[ref.index].data() + ref.offset;
     case BufferKind::Output:
-      return outputs[ref.index].data();
+      return outputs[ref.index].data() + ref.offset;
     case BufferKind::Derived:
-      return derived[ref.index].data();
+      return derived[ref.index].data() + ref.offset;
     case BufferKind::Arena:
       return arena + ref.offset;
+    case BufferKind::State:
+      return states[ref.index].data() + ref.offset;
     }
     return nullptr;
   }
@@ -182,7 +193,7 @@ private:
   const Program &program;
   const TargetVariant &target;
   std::vector<int64_t> extents;
-  std::vector<GuardedBuffer> inputs, derived, outputs;
+  std::vector<GuardedBuffer> inputs, derived, states, outputs;
 };
 
 bool canRun(std::string_view isa) {
