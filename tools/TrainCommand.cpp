@@ -43,8 +43,9 @@ public:
 
 private:
   Status prepare() {
-    if (!options.recipe.empty())
+    if (!options.recipe.empty()) {
       BETZ_ASSIGN_OR_RETURN(recipe, readRecipe(options.recipe));
+    }
     if (options.steps)
       recipe.steps = *options.steps;
     recipe.data.seed = options.seed;
@@ -83,8 +84,9 @@ private:
     model.context = ir::makeContext();
     BETZ_ASSIGN_OR_RETURN(model.module, buildDecoder(*model.context, description,
                                                      {"behavior"}));
-    const ModelRequest request{.weights = options.weights,
-                               .seed = options.seed};
+    ModelRequest request;
+    request.weights = options.weights;
+    request.seed = options.seed;
     BETZ_RETURN_IF_ERROR(loadWeights(request, model));
     BusyLine busy("compiling the training step");
     passes::TrainingOptions step = trainingOptions(recipe);

@@ -1,5 +1,6 @@
 #include "runtime/io/HostTensor.h"
 #include "runtime/session/OpenDevice.h"
+#include "runtime/session/Session.h"
 #include "tools/Compare.h"
 #include "tools/Model.h"
 #include "tools/TrainOptions.h"
@@ -221,7 +222,8 @@ Status trainOnBatch(const TrainOptions &options) {
   BETZ_ASSIGN_OR_RETURN(std::vector<HostTensor> batch,
                         readBatch(options.input));
 
-  ModelRequest request{.weights = options.weights};
+  ModelRequest request;
+  request.weights = options.weights;
   BETZ_ASSIGN_OR_RETURN(LoadedModel model, loadModel(request));
   int64_t rows = 1;
   for (const HostTensor &tensor : batch)
