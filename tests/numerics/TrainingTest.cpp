@@ -27,7 +27,33 @@ constexpr int kSteps = 20;
 struct Fixture {
   ModelDescription model;
   TensorMap weights, cases;
+  /// Of the spike head, a window; 0 if the fixture has none.
+  int64_t queries;
 };
+
+/// The queries of a `masked` fixture as dense rows, three longer than the
+/// longest window needs: the rest are place 0 without a label. Returns their
+/// length; 0 if the fixture has none.
+int64_t padQueries(TensorMap &cases) {
+  if (!cases.contains("query_offsets"))
+    return 0;
+  const std::vector<int32_t> ends = cases.at("query_offsets").integer;
+  const int64_t windows = int64_t(ends.size()) - 1;
+  int64_t length = 0;
+  for (int64_t b = 0; b < windows; ++b)
+    length = std::max<int64_t>(length, ends[b + 1] - ends[b] + 3);
+  for (const char *name : {"query_neuron", "query_time", "query_value"}) {
+    const std::vector<int32_t> flat = cases.at(name).integer;
+    const bool isLabel = std::string(name) == "query_value";
+    Tensor padded{{windows, length}, {}, {}};
+    padded.integer.assign(size_t(windows * length), isLabel ? -1 : 0);
+    for (int64_t b = 0; b < windows; ++b)
+      std::copy(flat.begin() + ends[b], flat.begin() + ends[b + 1],
+                padded.integer.begin() + b * length);
+    cases[name] = std::move(padded);
+  }
+  return length;
+}
 
 Result<Fixture> readFixture(const std::string &weightsPath,
                             const std::string &casesPath) {
@@ -38,15 +64,20 @@ Result<Fixture> readFixture(const std::string &weightsPath,
   BETZ_ASSIGN_OR_RETURN(fixture.cases, readTensors(casesFile));
   BETZ_ASSIGN_OR_RETURN(fixture.model,
                         readModelMetadata(weightsFile.metadata(), weightsPath));
+  fixture.queries = padQueries(fixture.cases);
   return fixture;
 }
 
 Result<passes::TrainingModule> makeStep(mlir::MLIRContext &context,
                                         const Fixture &fixture,
                                         passes::TrainingOptions options) {
-  BETZ_ASSIGN_OR_RETURN(auto module,
-                        buildDecoder(context, fixture.model, {"behavior"}));
+  BETZ_ASSIGN_OR_RETURN(
+      auto module,
+      buildDecoder(context, fixture.model, {"behavior"}, fixture.queries));
   options.losses = {{"behavior", "target"}};
+  if (fixture.queries > 0)
+    options.losses.push_back({"spike_logits", "query_value",
+                              passes::TrainingLoss::Kind::CrossEntropy});
   return passes::makeTrainingModule(*module, options);
 }
 
@@ -160,13 +191,17 @@ TEST_P(GradientFixtureTest, GradientsAreTheFixtures) {
   ASSERT_TRUE(outputs.isOk()) << outputs.status().message();
   TensorMap got = unflatten(*step, outputs->at("gradient"), "grad.");
   got["loss"] = outputs->at("loss");
+  if (fixture->queries > 0) {
+    expected["loss.spike_logits"] = fixture->cases.at("spike_loss");
+    got["loss.spike_logits"] = outputs->at("loss.spike_logits");
+    expected["loss.behavior"] = fixture->cases.at("behavior_loss");
+    got["loss.behavior"] = outputs->at("loss.behavior");
+  }
   EXPECT_EQ(compareTensors(expected, got, kTolerance), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Shared, GradientFixtureTest,
-                         testing::Values("layernorm", "rmsnorm", "rotary",
-                                         "window", "odd"),
-                         [](const auto &info) {
+                         testing::ValuesIn(kFixtures), [](const auto &info) {
                            return std::string(info.param);
                          });
 
@@ -214,7 +249,7 @@ TEST_P(StepFixtureTest, TwentyStepsAreTheFixtures) {
 
 INSTANTIATE_TEST_SUITE_P(Shared, StepFixtureTest,
                          testing::Values("layernorm", "rmsnorm", "rotary",
-                                         "window"),
+                                         "window", "masked"),
                          [](const auto &info) {
                            return std::string(info.param);
                          });
