@@ -1,8 +1,10 @@
-// Reading and making data: safetensors, recordings, windows, synthesis. Files
-// are made in a scratch folder, so all reads are from the page cache.
+// Reading and making data: safetensors, recordings, windows, training batches,
+// synthesis. Files are made in a scratch folder, so all reads are from the page
+// cache.
 #include "runtime/io/Safetensors.h"
 #include "runtime/io/Synth.h"
 #include "runtime/io/Windows.h"
+#include "train/data/Batches.h"
 
 #include <benchmark/benchmark.h>
 #include <cstdlib>
@@ -17,6 +19,7 @@ constexpr int64_t kUnits = 96;
 constexpr int64_t kTensors = 64;
 constexpr int64_t kTensorRows = 256, kTensorColumns = 256;
 constexpr int64_t kBatch = 8;
+constexpr int32_t kTrainBatch = 64;
 
 [[noreturn]] void fail(std::string_view message) {
   fmt::print(stderr, "error: {}\n", message);
@@ -146,6 +149,28 @@ void streamWindows(benchmark::State &state, const Session &session) {
       benchmark::Counter(double(events), benchmark::Counter::kIsRate);
 }
 
+/// Batches of 64 windows of 600 ms in bins of 5 ms, as one thread builds them.
+void buildBatches(benchmark::State &state, const Session &session,
+                  const train::Augmentation &augmentation) {
+  train::DataSpec spec;
+  spec.binMs = 5;
+  spec.historyBins = 120;
+  spec.strideBins = 10;
+  const train::Dataset dataset =
+      expect(train::Dataset::open(std::span(&session.path, 1), spec));
+  train::TrainBatches batches = expect(train::TrainBatches::make(
+      dataset, {.rows = kTrainBatch, .seed = 1, .augmentation = augmentation}));
+  train::Batch batch;
+  int64_t step = 0, events = 0;
+  for (auto _ : state) {
+    batches.read(step++, batch);
+    events += int64_t(batch.value.size());
+  }
+  state.SetItemsProcessed(state.iterations() * kTrainBatch);
+  state.counters["events_per_s"] =
+      benchmark::Counter(double(events), benchmark::Counter::kIsRate);
+}
+
 } // namespace
 } // namespace betz
 
@@ -167,6 +192,11 @@ int main(int argc, char **argv) {
   add("recording_open", [&](State &s) { openRecording(s, session); });
   add("windows_index", [&](State &s) { indexWindows(s, session); });
   add("windows_stream", [&](State &s) { streamWindows(s, session); });
+  add("train_batches", [&](State &s) { buildBatches(s, session, {}); });
+  add("train_batches_augmented", [&](State &s) {
+    buildBatches(s, session,
+                 {.unitDropout = 0.2, .eventDropout = 0.1, .jitterBins = 1});
+  });
   add("synth", [&](State &s) { synthesize(s, scratch); });
   benchmark::RunSpecifiedBenchmarks();
   benchmark::Shutdown();

@@ -489,11 +489,13 @@ void addSynth(CommandLine &line, CLI::App *data) {
 } // namespace
 
 void addDataCommand(CommandLine &line) {
-  CLI::App *data =
-      line.addCommand("data", "Look at recordings; make synthetic ones.", {});
+  CLI::App *data = line.addCommand(
+      "data", "Look at recordings and protocols; make synthetic recordings.",
+      {});
   addInspect(line, data);
   addSynth(line, data);
   addDataProtocol(line, data);
+  addDataLint(line, data);
 }
 
 } // namespace betz

@@ -11,7 +11,7 @@ void addRunCommand(CommandLine &line);
 void addBenchCommand(CommandLine &line);
 /// `tune M.betz`: pick kernels' tiles on a GPU.
 void addTuneCommand(CommandLine &line);
-/// `data inspect|synth`: look at recordings, make synthetic ones.
+/// `data inspect|synth|protocol|lint`: recordings and protocols.
 void addDataCommand(CommandLine &line);
 
 } // namespace betz

@@ -195,8 +195,7 @@ void TargetReader::read(const Window &window, std::span<float> target) const {
     if (behavior->isMissing(row))
       continue;
     for (size_t column = 0; column < sums.size(); ++column)
-      sums[column] +=
-          behavior->values[size_t(row) * sums.size() + column];
+      sums[column] += behavior->values[size_t(row) * sums.size() + column];
     ++used;
   }
   for (size_t column = 0; column < sums.size(); ++column)

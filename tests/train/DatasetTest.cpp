@@ -259,9 +259,8 @@ TEST(Dataset, BadRecordingsAreOneClearLine) {
     std::erase_if(list, [&](double spike) {
       return spike >= made.trials[4].start && spike < made.trials[4].stop;
     });
-  std::erase_if(silent.spikes[0], [&](double spike) {
-    return spike >= made.trials[9].start;
-  });
+  std::erase_if(silent.spikes[0],
+                [&](double spike) { return spike >= made.trials[9].start; });
   for (std::vector<double> &list : silent.spikes)
     std::erase_if(list, [&](double spike) {
       return spike >= made.trials[9].start && spike < made.trials[9].stop;

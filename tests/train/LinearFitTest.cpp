@@ -63,7 +63,8 @@ TEST(NlbVelocity, LinearRatesScoreOneAndNaNRowsAreDropped) {
   Result<double> r2 = nlbVelocityR2(trainRates, train, evalRates, eval);
   ASSERT_TRUE(r2.isOk());
   EXPECT_NEAR(*r2, 1, 1e-6);
-  EXPECT_THAT(
-      nlbVelocityR2(Table(4, 3), Table(4, 2), evalRates, eval).status().message(),
-      HasSubstr("4 train rows and 40 evaluation rows"));
+  EXPECT_THAT(nlbVelocityR2(Table(4, 3), Table(4, 2), evalRates, eval)
+                  .status()
+                  .message(),
+              HasSubstr("4 train rows and 40 evaluation rows"));
 }

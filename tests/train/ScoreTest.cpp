@@ -37,8 +37,7 @@ TEST(Score, MaskAndOutputs) {
   Table prediction = target;
   prediction.at(3, 0) = 0;
   prediction.at(0, 1) = 12;
-  const Score result =
-      score(prediction, target, {true, true, true, false});
+  const Score result = score(prediction, target, {true, true, true, false});
   EXPECT_EQ(result.rows, 3);
   EXPECT_NEAR(result.r2[0], 1, 1e-12);
   EXPECT_NEAR(result.r2[1], 1 - 4.0 / 200, 1e-12);
@@ -46,7 +45,8 @@ TEST(Score, MaskAndOutputs) {
 }
 
 TEST(Score, FarFromZeroKeepsItsDigits) {
-  Table target = makeTable(1, {1, 2, 3, 6}), prediction = makeTable(1, {1, 3, 2, 5});
+  Table target = makeTable(1, {1, 2, 3, 6}),
+        prediction = makeTable(1, {1, 3, 2, 5});
   for (Table *table : {&target, &prediction})
     for (double &value : table->values)
       value += 1e9;

@@ -68,8 +68,9 @@ inline SmallRecording makeTrials(int64_t count, int64_t units, uint32_t seed) {
     }
     const double stop = start + double(bins) * kSmallBin;
     out.trials.push_back({start, stop});
-    out.split.push_back(trial % 5 < 3 ? "train" : trial % 5 < 4 ? "val"
-                                                                : "test");
+    out.split.push_back(trial % 5 < 3   ? "train"
+                        : trial % 5 < 4 ? "val"
+                                        : "test");
     start = stop + 0.5;
   }
   out.observed = out.trials;

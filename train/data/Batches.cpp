@@ -51,13 +51,12 @@ void addEvent(const Dataset &dataset, int64_t bin, int32_t neuron,
 void addEvents(const Dataset &dataset, const Sample &sample, Batch &batch) {
   SampleEvents from = dataset.events(sample);
   for (size_t i = 0; i < from.events.bin.size(); ++i)
-    addEvent(dataset, from.events.bin[i] - from.firstBin,
-             from.events.neuron[i], from.events.value[i], batch);
+    addEvent(dataset, from.events.bin[i] - from.firstBin, from.events.neuron[i],
+             from.events.value[i], batch);
 }
 
 /// Ends the row whose events were added.
-void addRow(const Dataset &dataset, Split split, int64_t number,
-            Batch &batch) {
+void addRow(const Dataset &dataset, Split split, int64_t number, Batch &batch) {
   const Sample &sample = dataset.samples(split)[size_t(number)];
   batch.rowSplits.push_back(int32_t(batch.value.size()));
   batch.session.push_back(sample.session);
@@ -72,8 +71,8 @@ class RowDraws {
 public:
   RowDraws(const BatchSpec &spec, int64_t step, int64_t row)
       : what(spec.augmentation),
-        unitKey(Random(spec.seed ^ kUnits, uint64_t(step), uint64_t(row))
-                    .next()),
+        unitKey(
+            Random(spec.seed ^ kUnits, uint64_t(step), uint64_t(row)).next()),
         events(spec.seed ^ kEvents, uint64_t(step), uint64_t(row)) {}
 
   bool keeps(int32_t neuron) {
@@ -161,9 +160,9 @@ Result<TrainBatches> TrainBatches::make(const Dataset &dataset,
                     "to below 1",
                     what.unitDropout, what.eventDropout));
   if (what.jitterBins < 0 || what.jitterBins >= dataset.spec().historyBins)
-    return invalidArgument(fmt::format(
-        "a jitter of {} bins: give 0 to {}, less than the window",
-        what.jitterBins, dataset.spec().historyBins - 1));
+    return invalidArgument(
+        fmt::format("a jitter of {} bins: give 0 to {}, less than the window",
+                    what.jitterBins, dataset.spec().historyBins - 1));
   if (spec.rows * dataset.maxEvents() > std::numeric_limits<int32_t>::max())
     return invalidArgument(fmt::format(
         "{} samples of up to {} events are more than a batch can hold; take a "
@@ -198,8 +197,7 @@ void TrainBatches::read(int64_t step, Batch &batch) {
     if (isNone(spec.augmentation))
       addEvents(*dataset, sample, batch);
     else
-      addAugmented(*dataset, sample, RowDraws(spec, step, row), scratch,
-                   batch);
+      addAugmented(*dataset, sample, RowDraws(spec, step, row), scratch, batch);
     addRow(*dataset, Split::Train, number, batch);
   }
 }
@@ -223,9 +221,8 @@ void BatchQueue::fill() {
   for (int64_t number = 0;; ++number) {
     {
       std::unique_lock lock(mutex);
-      changed.wait(lock, [&] {
-        return stop || number - freed < int64_t(kSlots);
-      });
+      changed.wait(lock,
+                   [&] { return stop || number - freed < int64_t(kSlots); });
       if (stop)
         return;
     }

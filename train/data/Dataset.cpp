@@ -88,8 +88,7 @@ void scaleColumn(const Session &session, const std::vector<int64_t> &bins,
 void findScale(Session &session) {
   std::vector<int64_t> bins;
   for (int64_t bin = 0; bin < session.bins(); ++bin) {
-    const Piece &piece =
-        session.pieces[size_t(session.index.at(bin).segment)];
+    const Piece &piece = session.pieces[size_t(session.index.at(bin).segment)];
     if (piece.split == Split::Train && !isMissing(behaviorAt(session, bin)))
       bins.push_back(bin);
   }
@@ -122,8 +121,8 @@ Status Dataset::addSession(const std::filesystem::path &file) {
         "{}: its behaviour has {} columns but that of {} has {}; train on "
         "recordings of one kind, or name the series",
         file.string(), columns, list[0]->file.string(), list[0]->columns()));
-  BETZ_ASSIGN_OR_RETURN(
-      Pieces cut, cutPieces(recording, dataSpec.binMs, dataSpec.seed));
+  BETZ_ASSIGN_OR_RETURN(Pieces cut,
+                        cutPieces(recording, dataSpec.binMs, dataSpec.seed));
   for (const std::string &warning : recording.warnings)
     lines.push_back(fmt::format("{}: {}", file.string(), warning));
   lines.insert(lines.end(), cut.warnings.begin(), cut.warnings.end());
@@ -255,10 +254,10 @@ void Dataset::target(const Sample &sample, std::span<float> out) const {
   for (size_t i = 0; i < out.size(); ++i) {
     const int64_t before = dataSpec.targetTimes - 1 - int64_t(i / columns);
     const size_t column = i % columns;
-    const float value = behaviorAt(
-        from, sample.bin - before * dataSpec.targetStepBins)[column];
-    out[i] = float((value - from.scale.mean[column]) /
-                   from.scale.deviation[column]);
+    const float value =
+        behaviorAt(from, sample.bin - before * dataSpec.targetStepBins)[column];
+    out[i] =
+        float((value - from.scale.mean[column]) / from.scale.deviation[column]);
   }
 }
 

@@ -69,8 +69,8 @@ class Dataset {
 public:
   /// Opens `files` in order. Errors name the file: no units, no trial in
   /// observed time, sessions that differ in target columns, a split of a
-  /// recording without a sample or without a spike. Without behaviour in any file, samples have
-  /// events only.
+  /// recording without a sample or without a spike. Without behaviour in any
+  /// file, samples have events only.
   static Result<Dataset> open(std::span<const std::filesystem::path> files,
                               const DataSpec &spec);
 

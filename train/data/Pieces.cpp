@@ -64,8 +64,8 @@ void drawVal(TrialSplits &splits, uint64_t seed) {
   for (size_t i = 0; i < splits.size(); ++i)
     if (splits[i] == Split::Train)
       train.push_back(i);
-  const int64_t val = std::max<int64_t>(
-      1, std::llround(kValShare * double(train.size())));
+  const int64_t val =
+      std::max<int64_t>(1, std::llround(kValShare * double(train.size())));
   std::vector<int64_t> order = drawOrder(int64_t(train.size()), seed);
   for (int64_t i = 0; i < val; ++i)
     splits[train[size_t(order[size_t(i)])]] = Split::Val;
@@ -171,15 +171,14 @@ Result<Pieces> cutPieces(const Recording &recording, double binMs,
                         findSegments(recording, nullptr));
   const std::vector<Interval> &segments = observed.segments;
   Pieces out;
-  if (std::optional<TrialSplits> splits =
-          splitTrials(recording, seed, out)) {
+  if (std::optional<TrialSplits> splits = splitTrials(recording, seed, out)) {
     addTrialPieces(recording.trials, *splits, segments, out.pieces);
   } else {
     if (!recording.trials.order.empty())
-      out.warnings.push_back(fmt::format(
-          "{}: {} trial{} cannot be split; blocks of its time are",
-          recording.file.string(), recording.trials.order.size(),
-          recording.trials.order.size() == 1 ? "" : "s"));
+      out.warnings.push_back(
+          fmt::format("{}: {} trial{} cannot be split; blocks of its time are",
+                      recording.file.string(), recording.trials.order.size(),
+                      recording.trials.order.size() == 1 ? "" : "s"));
     out.source = "seeded by block";
     addBlocks(segments, binMs, seed, out.pieces);
   }

@@ -51,8 +51,8 @@ std::vector<double> variances(const Table &table) {
     for (int64_t row = 0; row < table.rows; ++row)
       mean += table.at(row, column) / double(table.rows);
     for (int64_t row = 0; row < table.rows; ++row)
-      variance += std::pow(table.at(row, column) - mean, 2) /
-                  double(table.rows);
+      variance +=
+          std::pow(table.at(row, column) - mean, 2) / double(table.rows);
     out.push_back(variance);
   }
   return out;
@@ -81,8 +81,7 @@ Result<Baselines> fitBaselines(const Dataset &dataset) {
   BETZ_ASSIGN_OR_RETURN(RidgeDecoder ridge, RidgeDecoder::fit(dataset));
   BETZ_ASSIGN_OR_RETURN(KalmanDecoder kalman, KalmanDecoder::fit(dataset));
   BETZ_ASSIGN_OR_RETURN(Table ridgeTest, ridge.predict(dataset, Split::Test));
-  BETZ_ASSIGN_OR_RETURN(Table kalmanTest,
-                        kalman.predict(dataset, Split::Test));
+  BETZ_ASSIGN_OR_RETURN(Table kalmanTest, kalman.predict(dataset, Split::Test));
   return Baselines{std::move(ridgeTest), std::move(kalmanTest),
                    std::move(ridge), std::move(kalman)};
 }
@@ -160,11 +159,11 @@ std::string scoreText(const BaselineScore &score) {
 }
 
 std::string sessionText(const SessionReport &session) {
-  std::string text = fmt::format(
-      "\n{}\n  {} units; split {}: {} {}; samples {}\n", session.file,
-      session.units, session.splitSource,
-      session.piecesAreTrials ? "trials" : "blocks", sizes(session.pieces),
-      sizes(session.samples));
+  std::string text =
+      fmt::format("\n{}\n  {} units; split {}: {} {}; samples {}\n",
+                  session.file, session.units, session.splitSource,
+                  session.piecesAreTrials ? "trials" : "blocks",
+                  sizes(session.pieces), sizes(session.samples));
   if (session.secondsLeftOut > 0.0005)
     text += fmt::format("  {:.3f} s observed outside of these are left out\n",
                         session.secondsLeftOut);
@@ -196,14 +195,14 @@ Json toJson(double value) {
 }
 
 Json toJson(const SessionReport &session) {
-  Json json = {{"file", session.file},
-               {"units", session.units},
-               {"split_source", session.splitSource},
-               {session.piecesAreTrials ? "trials" : "blocks",
-                toJson(session.pieces)},
-               {"samples", toJson(session.samples)},
-               {"seconds_left_out", session.secondsLeftOut},
-               {"samples_without_target", session.samplesWithoutTarget}};
+  Json json = {
+      {"file", session.file},
+      {"units", session.units},
+      {"split_source", session.splitSource},
+      {session.piecesAreTrials ? "trials" : "blocks", toJson(session.pieces)},
+      {"samples", toJson(session.samples)},
+      {"seconds_left_out", session.secondsLeftOut},
+      {"samples_without_target", session.samplesWithoutTarget}};
   if (session.target.empty())
     return json;
   json["target"] = session.target;
@@ -239,10 +238,10 @@ Result<ProtocolReport> describeProtocol(const Dataset &dataset) {
 
 std::string toText(const ProtocolReport &report) {
   const DataSpec &spec = report.spec;
-  std::string text = fmt::format(
-      "Window   {} bins of {:g} ms ({:g} ms), one every {} bin{}\n",
-      spec.historyBins, spec.binMs, spec.historyBins * spec.binMs,
-      spec.strideBins, spec.strideBins == 1 ? "" : "s");
+  std::string text =
+      fmt::format("Window   {} bins of {:g} ms ({:g} ms), one every {} bin{}\n",
+                  spec.historyBins, spec.binMs, spec.historyBins * spec.binMs,
+                  spec.strideBins, spec.strideBins == 1 ? "" : "s");
   text += "Target   mean of the behaviour in the window's last bin; no later "
           "spike is seen\n";
   if (spec.targetTimes > 1)

@@ -14,9 +14,7 @@ constexpr double kClockAlpha = 1;
 struct Clock {
   int64_t width = 1;
   int64_t cells = 1;
-  int64_t cell(int64_t bin) const {
-    return std::min(bin / width, cells - 1);
-  }
+  int64_t cell(int64_t bin) const { return std::min(bin / width, cells - 1); }
 };
 
 Clock makeClock(std::span<const int64_t> trainBin) {
@@ -42,8 +40,7 @@ Table meanControl(const Table &trainTargets, const Table &testTargets) {
 }
 
 Table clockControl(const Table &trainTargets, std::span<const int64_t> trainBin,
-                   const Table &testTargets,
-                   std::span<const int64_t> testBin) {
+                   const Table &testTargets, std::span<const int64_t> testBin) {
   Table out(testTargets.rows, testTargets.columns);
   if (trainTargets.rows == 0)
     return out;
@@ -76,11 +73,11 @@ Table rotatedControl(const Table &testPredictions, uint64_t seed) {
     return out;
   Random random(seed);
   const int64_t offset =
-      rows / 4 + int64_t(random.below(uint64_t(std::max<int64_t>(1, rows / 2))));
+      rows / 4 +
+      int64_t(random.below(uint64_t(std::max<int64_t>(1, rows / 2))));
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t column = 0; column < out.columns; ++column)
-      out.at(row, column) =
-          testPredictions.at((row + offset) % rows, column);
+      out.at(row, column) = testPredictions.at((row + offset) % rows, column);
   return out;
 }
 

@@ -60,10 +60,10 @@ Result<double> chooseAlpha(const Rows &train, const LinearSums &all) {
     const int64_t count = rows / kFolds + (fold < rows % kFolds);
     const LinearSums others = without(all, sumsOf(train, first, count));
     for (int i = 0; i < kAlphas; ++i) {
-      BETZ_ASSIGN_OR_RETURN(
-          double value,
-          scoreOf(others, alphaAt(i), train.rates.middleRows(first, count),
-                  train.velocity.middleRows(first, count)));
+      BETZ_ASSIGN_OR_RETURN(double value,
+                            scoreOf(others, alphaAt(i),
+                                    train.rates.middleRows(first, count),
+                                    train.velocity.middleRows(first, count)));
       r2[size_t(i)] += value / double(kFolds);
     }
     first += count;
@@ -88,8 +88,7 @@ std::optional<NlbWindow> nlbWindow(std::string_view dataset) {
 }
 
 Result<double> nlbVelocityR2(const Table &trainRates,
-                             const Table &trainVelocity,
-                             const Table &evalRates,
+                             const Table &trainVelocity, const Table &evalRates,
                              const Table &evalVelocity) {
   const Rows train = usableRows(trainRates, trainVelocity);
   const Rows eval = usableRows(evalRates, evalVelocity);

@@ -28,7 +28,7 @@ std::optional<NlbWindow> nlbWindow(std::string_view dataset);
 /// Rows whose first velocity column is NaN are left out. Fails with fewer than
 /// five train rows or no evaluation row.
 Result<double> nlbVelocityR2(const Table &trainRates,
-                             const Table &trainVelocity,
-                             const Table &evalRates, const Table &evalVelocity);
+                             const Table &trainVelocity, const Table &evalRates,
+                             const Table &evalVelocity);
 
 } // namespace betz::train

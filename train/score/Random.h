@@ -19,7 +19,7 @@ public:
   double uniform() { return double(next() >> 11) * 0x1p-53; }
   /// In [0, bound). The bias is below bound / 2^64.
   uint64_t below(uint64_t bound) {
-    return uint64_t((unsigned __int128)(next()) * bound >> 64);
+    return uint64_t((unsigned __int128)(next())*bound >> 64);
   }
 
 private:

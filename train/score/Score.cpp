@@ -39,9 +39,7 @@ struct Sums {
     errorSquared += other.errorSquared;
   }
 
-  double targetVariation() const {
-    return spread(target, targetSquared);
-  }
+  double targetVariation() const { return spread(target, targetSquared); }
   double r2() const {
     const double variation = targetVariation();
     return variation > 0 ? 1 - errorSquared / variation : kNaN;
