@@ -77,7 +77,8 @@ private:
     return spec;
   }
 
-  /// An output that updates the input of its name is the same memory.
+  /// An output that updates the input of its name is the same memory; and an
+  /// input may be marked as a state that the step only reads.
   Status addStates() {
     mlir::Operation *end = main.getBody().front().getTerminator();
     for (auto [i, value] : llvm::enumerate(end->getOperands())) {
@@ -94,12 +95,23 @@ private:
           return invalidArgument(fmt::format(
               "\"{}\" is read after it is updated, by kernel \"{}\"",
               name.str(), kernel.getName().str()));
-      references[argument] = references[value] = {
-          BufferKind::State, uint32_t(program->states.size()), 0};
-      BETZ_ASSIGN_OR_RETURN(TensorSpec spec,
-                            tensorSpec(name.str(), value.getType()));
-      program->states.push_back(std::move(spec));
+      BETZ_RETURN_IF_ERROR(addState(argument, name));
+      references[value] = references[argument];
     }
+    for (mlir::BlockArgument argument : main.getArguments())
+      if (const unsigned i = argument.getArgNumber();
+          main.getArgAttr(i, kStateAttr) && !references.count(argument))
+        BETZ_RETURN_IF_ERROR(
+            addState(argument, getArgName(main, i, kInputAttr)));
+    return Status::ok();
+  }
+
+  Status addState(mlir::BlockArgument argument, llvm::StringRef name) {
+    references[argument] = {BufferKind::State,
+                            uint32_t(program->states.size()), 0};
+    BETZ_ASSIGN_OR_RETURN(TensorSpec spec,
+                          tensorSpec(name.str(), argument.getType()));
+    program->states.push_back(std::move(spec));
     return Status::ok();
   }
 

@@ -26,6 +26,8 @@ inline constexpr llvm::StringLiteral kWeightAttr = "betz.weight";
 inline constexpr llvm::StringLiteral kInitAttr = "betz.init";
 inline constexpr llvm::StringLiteral kDerivedAttr = "betz.derived";
 inline constexpr llvm::StringLiteral kInputAttr = "betz.input";
+/// An input that stays on the device from step to step.
+inline constexpr llvm::StringLiteral kStateAttr = "betz.state";
 inline constexpr llvm::StringLiteral kAliasAttr = "betz.alias";
 inline constexpr llvm::StringLiteral kDefaultAttr = "betz.default";
 inline constexpr llvm::StringLiteral kOutputAttr = "betz.output";

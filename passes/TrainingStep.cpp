@@ -41,6 +41,7 @@ private:
   Status layOut();
   void makeMain();
   Value addInput(llvm::StringRef name, Tensor type);
+  Value addState(llvm::StringRef name, Tensor type);
   Status checkInputNames();
   void addForward();
   void addModelInputs();
@@ -135,22 +136,29 @@ Value StepBuilder::addInput(llvm::StringRef name, Tensor type) {
   return main.getArgument(index);
 }
 
+Value StepBuilder::addState(llvm::StringRef name, Tensor type) {
+  Value state = addInput(name, type);
+  main.setArgAttr(main.getNumArguments() - 1, kStateAttr,
+                  mlir::UnitAttr::get(context));
+  return state;
+}
+
 void StepBuilder::makeMain() {
   mlir::OpBuilder builder =
       mlir::OpBuilder::atBlockEnd(result.module->getBody());
   main = builder.create<FuncOp>(where, "step", builder.getFunctionType({}, {}));
   body = main.addEntryBlock();
   Tensor flat = Tensor::get({result.size}, f32);
-  weights = addInput("weights", flat);
+  weights = addState("weights", flat);
   if (!options.gradientsOnly && !isForwardOnly()) {
-    moment1 = addInput("moment1", flat);
-    moment2 = addInput("moment2", flat);
+    moment1 = addState("moment1", flat);
+    moment2 = addState("moment2", flat);
     schedule = addInput("schedule", Tensor::get({4}, f32));
   }
   if (options.accumulate)
     accumulated = addInput("accumulated", flat);
   if (result.frozenSize > 0)
-    frozen = addInput("frozen", Tensor::get({result.frozenSize}, f32));
+    frozen = addState("frozen", Tensor::get({result.frozenSize}, f32));
 }
 
 /// The model's inputs, in the precision that it computes in.
