@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <fmt/format.h>
+#include <set>
 
 namespace betz {
 namespace {
@@ -420,9 +421,15 @@ std::vector<WeightShape> carriedWeights(const ModelConfig &config) {
 
 int64_t countParameters(mlir::ModuleOp module, const ModelConfig &config) {
   int64_t count = 0;
-  for (Type type : getPrepare(module).getArgumentTypes())
-    count += llvm::cast<Tensor>(type).getNumElements();
+  std::set<std::string> used;
+  mlir::func::FuncOp prepare = getPrepare(module);
+  for (unsigned i = 0; i < prepare.getNumArguments(); ++i) {
+    count += llvm::cast<Tensor>(prepare.getArgumentTypes()[i]).getNumElements();
+    used.insert(getArgName(prepare, i, kWeightAttr).str());
+  }
   for (const WeightShape &weight : carriedWeights(config)) {
+    if (used.contains(weight.name))
+      continue;
     int64_t elements = 1;
     for (int64_t size : weight.shape)
       elements *= size;

@@ -12,6 +12,9 @@
 
 namespace betz::passes {
 
+#define GEN_PASS_DEF_TRAININGSTEPPASS
+#include "passes/Passes.h.inc"
+
 using namespace ir;
 using mlir::Operation;
 using mlir::Value;
@@ -214,6 +217,9 @@ Result<Value> StepBuilder::addLoss(const TrainingLoss &wanted) {
     return invalidArgument(
         fmt::format("a loss is of output '{}', which the model does not give",
                     wanted.output));
+  if (wanted.target.empty())
+    return invalidArgument(
+        fmt::format("the loss of '{}' names no target", wanted.output));
   if (inputNames.contains(wanted.target))
     return invalidArgument(fmt::format(
         "the target of '{}' is input '{}', which the step has already",
@@ -423,4 +429,41 @@ Result<TrainingModule> makeTrainingModule(mlir::ModuleOp model,
   return StepBuilder(model, options).build();
 }
 
+namespace {
+
+struct TrainingStepPass : impl::TrainingStepPassBase<TrainingStepPass> {
+  using TrainingStepPassBase::TrainingStepPassBase;
+
+  void runOnOperation() override {
+    TrainingOptions options;
+    addLosses(options, mse, TrainingLoss::Kind::MeanSquaredError);
+    addLosses(options, crossEntropy, TrainingLoss::Kind::CrossEntropy);
+    options.frozen.assign(frozen.begin(), frozen.end());
+    options.narrow = narrow;
+    options.gradientsOnly = gradientsOnly;
+    options.accumulate = accumulate;
+    mlir::ModuleOp model = getOperation();
+    auto step = makeTrainingModule(model, options);
+    if (!step.isOk()) {
+      model.emitError(step.status().message());
+      return signalPassFailure();
+    }
+    mlir::ModuleOp made = *step->module;
+    model.getBody()->clear();
+    model.getBody()->getOperations().splice(model.getBody()->begin(),
+                                            made.getBody()->getOperations());
+    model->setAttrs(made->getAttrDictionary());
+  }
+
+  static void addLosses(TrainingOptions &options,
+                        llvm::ArrayRef<std::string> pairs,
+                        TrainingLoss::Kind kind) {
+    for (llvm::StringRef pair : pairs) {
+      auto [output, target] = pair.split('=');
+      options.losses.push_back({output.str(), target.str(), kind});
+    }
+  }
+};
+
+} // namespace
 } // namespace betz::passes
