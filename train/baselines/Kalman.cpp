@@ -56,22 +56,18 @@ MatrixXd countsBefore(const Session &session, const PieceBins &piece,
   return counts;
 }
 
-/// A train piece's states; rows with a NaN are of bins without behaviour.
-MatrixXd statesOf(const Session &session, const PieceBins &piece,
-                  bool displacement) {
-  MatrixXd velocity =
-      behaviorRows(session, binsFrom(piece.firstBin, piece.bins));
-  const int64_t columns = velocity.cols();
-  for (int64_t c = 0; c < columns; ++c)
-    velocity.col(c) =
-        (velocity.col(c).array() - session.scale.mean[size_t(c)]) /
-        session.scale.deviation[size_t(c)];
-  if (!displacement)
-    return velocity;
+/// A piece's states: behaviour less its mean, then its running sum. Rows with a
+/// NaN are of bins without behaviour, or after one.
+MatrixXd statesOf(const Session &session, const PieceBins &piece) {
+  const int64_t columns = session.columns();
   MatrixXd states(piece.bins, 2 * columns);
-  states.leftCols(columns) = velocity;
+  states.leftCols(columns) =
+      behaviorRows(session, binsFrom(piece.firstBin, piece.bins));
+  for (int64_t c = 0; c < columns; ++c)
+    states.col(c) = (states.col(c).array() - session.scale.mean[size_t(c)]) /
+                    session.scale.deviation[size_t(c)];
   for (int64_t t = 0; t < piece.bins; ++t) {
-    states.row(t).tail(columns) = velocity.row(t);
+    states.row(t).tail(columns) = states.row(t).head(columns);
     if (t > 0)
       states.row(t).tail(columns) += states.row(t - 1).tail(columns);
   }
@@ -85,7 +81,9 @@ bool isWhole(const Eigen::Ref<const Eigen::RowVectorXd> &row) {
 /// Σ a aᵀ, Σ b aᵀ and Σ b bᵀ of pairs of rows: the regression of b on a.
 struct PairSums {
   double rows = 0;
-  MatrixXd aa, ba, bb;
+  MatrixXd aa, ba;
+  /// The lower triangle counts.
+  MatrixXd bb;
 
   PairSums(int64_t a, int64_t b)
       : aa(MatrixXd::Zero(a, a)), ba(MatrixXd::Zero(b, a)),
@@ -94,7 +92,16 @@ struct PairSums {
     rows += double(a.rows());
     aa.noalias() += a.transpose() * a;
     ba.noalias() += b.transpose() * a;
-    bb.noalias() += b.transpose() * b;
+    bb.selfadjointView<Eigen::Lower>().rankUpdate(b.transpose());
+  }
+  /// The same over the first `na` columns of a and `nb` of b.
+  PairSums first(int64_t na, int64_t nb) const {
+    PairSums out(na, nb);
+    out.rows = rows;
+    out.aa = aa.topLeftCorner(na, na);
+    out.ba = ba.topLeftCorner(nb, na);
+    out.bb = bb.topLeftCorner(nb, nb);
+    return out;
   }
   /// b ≈ slope · a.
   MatrixXd slope() const {
@@ -104,8 +111,9 @@ struct PairSums {
   }
   /// The covariance of b - slope · a, on a diagonal that keeps it regular.
   MatrixXd residual(const MatrixXd &slope) const {
-    MatrixXd noise = (bb - slope * ba.transpose() - ba * slope.transpose() +
-                      slope * aa * slope.transpose()) /
+    const MatrixXd squares = bb.selfadjointView<Eigen::Lower>();
+    MatrixXd noise = (squares - slope * ba.transpose() -
+                      ba * slope.transpose() + slope * aa * slope.transpose()) /
                      std::max(1.0, rows);
     const double scale = noise.trace() / double(noise.rows());
     noise.diagonal().array() += kJitter * (scale > 0 ? scale : 1.0);
@@ -142,25 +150,40 @@ std::vector<int64_t> oneBefore(std::vector<int64_t> rows) {
   return rows;
 }
 
-KalmanModel fitModel(const Session &session,
-                     const std::vector<PieceBins> &pieces,
-                     const VectorXd &countMean, const KalmanChoice &choice) {
-  const int64_t d = session.columns() * (choice.displacement ? 2 : 1);
-  PairSums moves(d, d), counts(d, session.units());
+/// What one pass over the train pieces gives the models of one lag.
+struct TrainSums {
+  /// The next state on a state, and counts on a state.
+  PairSums moves, counts;
   std::vector<VectorXd> firsts;
+};
+
+TrainSums sumPieces(const Session &session,
+                    const std::vector<PieceBins> &pieces,
+                    const VectorXd &countMean, int32_t lag) {
+  const int64_t d = 2 * session.columns();
+  TrainSums sums = {PairSums(d, d), PairSums(d, session.units()), {}};
   for (const PieceBins &piece : pieces) {
     if (piece.split != Split::Train)
       continue;
-    const MatrixXd states = statesOf(session, piece, choice.displacement);
+    const MatrixXd states = statesOf(session, piece);
     const std::vector<int64_t> moved = wholeRows(states, 1, true);
-    moves.add(states(oneBefore(moved), Eigen::all), states(moved, Eigen::all));
-    const std::vector<int64_t> seen = wholeRows(states, choice.lag, false);
-    const MatrixXd spikes = countsBefore(session, piece, choice.lag);
-    counts.add(states(seen, Eigen::all),
-               spikes(seen, Eigen::all).rowwise() - countMean.transpose());
+    sums.moves.add(states(oneBefore(moved), Eigen::all),
+                   states(moved, Eigen::all));
+    const std::vector<int64_t> seen = wholeRows(states, lag, false);
+    const MatrixXd spikes = countsBefore(session, piece, lag);
+    sums.counts.add(states(seen, Eigen::all),
+                    spikes(seen, Eigen::all).rowwise() - countMean.transpose());
     if (isWhole(states.row(0)))
-      firsts.push_back(states.row(0).transpose());
+      sums.firsts.push_back(states.row(0).transpose());
   }
+  return sums;
+}
+
+/// The model of the first `d` states.
+KalmanModel fitModel(const TrainSums &sums, const VectorXd &countMean,
+                     int64_t d) {
+  const PairSums moves = sums.moves.first(d, d);
+  const PairSums counts = sums.counts.first(d, countMean.size());
   KalmanModel model;
   model.transition = moves.slope();
   model.transitionNoise = moves.residual(model.transition);
@@ -168,13 +191,13 @@ KalmanModel fitModel(const Session &session,
   model.countNoise = counts.residual(model.observation);
   model.countMean = countMean;
   model.firstMean = VectorXd::Zero(d);
-  for (const VectorXd &first : firsts)
-    model.firstMean += first / double(firsts.size());
+  for (const VectorXd &first : sums.firsts)
+    model.firstMean += first.head(d) / double(sums.firsts.size());
   model.firstNoise = kJitter * MatrixXd::Identity(d, d);
-  for (const VectorXd &first : firsts)
-    model.firstNoise += (first - model.firstMean) *
-                        (first - model.firstMean).transpose() /
-                        double(firsts.size());
+  for (const VectorXd &first : sums.firsts) {
+    const VectorXd off = first.head(d) - model.firstMean;
+    model.firstNoise += off * off.transpose() / double(sums.firsts.size());
+  }
   return model;
 }
 
@@ -190,14 +213,12 @@ Table predictSplit(const Dataset &dataset, int64_t number,
       continue;
     const MatrixXd states = filterPiece(
         model, countsBefore(session, piece, choice.lag), choice.lag);
-    for (; row < out.rows &&
-           wanted[size_t(row)] < piece.firstBin + piece.bins;
+    for (; row < out.rows && wanted[size_t(row)] < piece.firstBin + piece.bins;
          ++row)
       for (int64_t c = 0; c < out.columns; ++c)
-        out.at(row, c) =
-            states(wanted[size_t(row)] - piece.firstBin, c) *
-                session.scale.deviation[size_t(c)] +
-            session.scale.mean[size_t(c)];
+        out.at(row, c) = states(wanted[size_t(row)] - piece.firstBin, c) *
+                             session.scale.deviation[size_t(c)] +
+                         session.scale.mean[size_t(c)];
   }
   return out;
 }
@@ -219,8 +240,7 @@ Table behaviorOfSession(const Dataset &dataset, int64_t number, Split split) {
 } // namespace
 
 MatrixXd filterPiece(const KalmanModel &model,
-                     const Eigen::Ref<const MatrixXd> &counts,
-                     int64_t blind) {
+                     const Eigen::Ref<const MatrixXd> &counts, int64_t blind) {
   const int64_t d = model.transition.rows();
   const MatrixXd identity = MatrixXd::Identity(d, d);
   // Q is inverted once; a step then works in d dimensions only.
@@ -262,10 +282,12 @@ Result<KalmanDecoder> KalmanDecoder::fit(const Dataset &dataset) {
     const VectorXd countMean = meanCounts(session, pieces);
     const Table target = behaviorOfSession(dataset, number, Split::Val);
     std::optional<Fitted> best;
-    for (bool displacement : {false, true})
-      for (int32_t lag : lags) {
+    for (int32_t lag : lags) {
+      const TrainSums sums = sumPieces(session, pieces, countMean, lag);
+      for (bool displacement : {false, true}) {
         KalmanChoice choice = {lag, displacement, 0};
-        KalmanModel model = fitModel(session, pieces, countMean, choice);
+        KalmanModel model = fitModel(
+            sums, countMean, session.columns() * (displacement ? 2 : 1));
         choice.valR2 =
             score(predictSplit(dataset, number, model, choice, Split::Val),
                   target)
@@ -274,6 +296,7 @@ Result<KalmanDecoder> KalmanDecoder::fit(const Dataset &dataset) {
           best = Fitted{choice, std::move(model)};
         progress.update(++fits);
       }
+    }
     decoder.fitted.push_back(std::move(*best));
   }
   return decoder;
@@ -287,8 +310,7 @@ Result<Table> KalmanDecoder::predict(const Dataset &dataset,
     const Table part =
         predictSplit(dataset, number, from.model, from.choice, split);
     out.rows += part.rows;
-    out.values.insert(out.values.end(), part.values.begin(),
-                      part.values.end());
+    out.values.insert(out.values.end(), part.values.begin(), part.values.end());
   }
   return out;
 }

@@ -13,9 +13,8 @@ Eigen::MatrixXd LaggedCounts::read(std::span<const int64_t> bins) const {
     for (size_t i = 0; i < events.bin.size(); ++i) {
       const int64_t lag = (last - events.bin[i]) / binsPerLag;
       if (lag < lags)
-        counts(int64_t(row),
-               lag * units + events.neuron[i] - session->firstNeuron) +=
-            events.value[i];
+        counts(int64_t(row), lag * units + events.neuron[i] -
+                                 session->firstNeuron) += events.value[i];
     }
   }
   return counts;
@@ -27,8 +26,8 @@ Eigen::MatrixXd behaviorRows(const Session &session,
   Eigen::MatrixXd rows(int64_t(bins.size()), columns);
   for (size_t row = 0; row < bins.size(); ++row)
     for (int64_t column = 0; column < columns; ++column)
-      rows(int64_t(row), column) = double(
-          session.behaviorByBin[size_t(bins[row] * columns + column)]);
+      rows(int64_t(row), column) =
+          double(session.behaviorByBin[size_t(bins[row] * columns + column)]);
   return rows;
 }
 

@@ -17,8 +17,8 @@ constexpr int kLeastPower = 0, kMostPower = 5, kFirstPower = 2;
 template <typename Body>
 void forEachChunk(std::span<const int64_t> bins, Body body) {
   for (size_t first = 0; first < bins.size(); first += size_t(kChunkRows))
-    body(first, bins.subspan(first, std::min(size_t(kChunkRows),
-                                             bins.size() - first)));
+    body(first, bins.subspan(
+                    first, std::min(size_t(kChunkRows), bins.size() - first)));
 }
 
 int64_t segmentOf(const Session &session, int64_t bin) {
@@ -84,6 +84,15 @@ std::vector<int32_t> lagChoices(int32_t most) {
   return lags;
 }
 
+/// Bins of a lag: enough that kMostLags hold the history; a whole number of
+/// strides where that is near, because sums by blocks need it.
+int32_t lagWidth(const DataSpec &spec) {
+  const int32_t least = (spec.historyBins + kMostLags - 1) / kMostLags;
+  const int32_t strides = (least + spec.strideBins - 1) / spec.strideBins;
+  const int32_t width = strides * spec.strideBins;
+  return width <= 2 * least && width <= spec.historyBins ? width : least;
+}
+
 /// Tries alphas by decades and keeps the best.
 class AlphaSearch {
 public:
@@ -139,20 +148,28 @@ LinearSums sumLaggedCounts(const Session &session,
   const int64_t units = session.units();
   LaggedCounts counts(session, lags, binsPerLag);
   LinearSums sums(counts.columns(), session.columns());
+  const std::vector<int64_t> lost = runEnds(session, bins, binsPerLag);
+  const std::vector<int64_t> gained = runEnds(session, bins, -binsPerLag);
+  const bool byBlocks = lost.size() + gained.size() <= bins.size() / 2;
   sums.rows = double(bins.size());
   forEachChunk(bins, [&](size_t, std::span<const int64_t> chunk) {
     const Eigen::MatrixXd x = counts.read(chunk);
     const Eigen::MatrixXd y = behaviorRows(session, chunk);
-    sums.gram.leftCols(units).noalias() += x.transpose() * x.leftCols(units);
+    if (byBlocks)
+      sums.gram.leftCols(units).noalias() += x.transpose() * x.leftCols(units);
+    else
+      sums.gram.selfadjointView<Eigen::Lower>().rankUpdate(x.transpose());
     sums.cross.noalias() += x.transpose() * y;
     sums.features += x.colwise().sum().transpose();
     sums.outputs += y.colwise().sum();
   });
+  if (!byBlocks)
+    return sums;
   // Lag i of bin t is lag i - 1 of the bin a lag before t.
   Eigen::MatrixXd ends =
       Eigen::MatrixXd::Zero(counts.columns(), counts.columns());
-  addOuter(counts, runEnds(session, bins, binsPerLag), -1, ends);
-  addOuter(counts, runEnds(session, bins, -binsPerLag), 1, ends);
+  addOuter(counts, lost, -1, ends);
+  addOuter(counts, gained, 1, ends);
   for (int64_t j = 1; j < lags; ++j)
     for (int64_t i = j; i < lags; ++i)
       sums.gram.block(i * units, j * units, units, units) =
@@ -161,14 +178,14 @@ LinearSums sumLaggedCounts(const Session &session,
   return sums;
 }
 
-Result<RidgeDecoder::Fitted>
-RidgeDecoder::fitSession(const Dataset &dataset, int64_t number) {
+Result<RidgeDecoder::Fitted> RidgeDecoder::fitSession(const Dataset &dataset,
+                                                      int64_t number) {
   const Session &session = dataset.session(number);
   const std::vector<int64_t> train = sampleBins(dataset, number, Split::Train);
   const std::vector<int64_t> val = sampleBins(dataset, number, Split::Val);
   const int32_t history = dataset.spec().historyBins;
   RidgeChoice choice;
-  choice.binsPerLag = (history + kMostLags - 1) / kMostLags;
+  choice.binsPerLag = lagWidth(dataset.spec());
   const int32_t most = history / choice.binsPerLag;
   const LinearSums all =
       sumLaggedCounts(session, train, most, choice.binsPerLag);
@@ -196,17 +213,15 @@ Result<RidgeDecoder> RidgeDecoder::fit(const Dataset &dataset) {
   return decoder;
 }
 
-Result<Table> RidgeDecoder::predict(const Dataset &dataset,
-                                    Split split) const {
+Result<Table> RidgeDecoder::predict(const Dataset &dataset, Split split) const {
   Table out(0, dataset.session(0).columns());
   for (int64_t number = 0; number < dataset.sessions(); ++number) {
     const Fitted &from = fitted[size_t(number)];
-    const Table part = toTable(
-        predictBins(dataset.session(number), sampleBins(dataset, number, split),
-                    from.choice, from.map));
+    const Table part = toTable(predictBins(dataset.session(number),
+                                           sampleBins(dataset, number, split),
+                                           from.choice, from.map));
     out.rows += part.rows;
-    out.values.insert(out.values.end(), part.values.begin(),
-                      part.values.end());
+    out.values.insert(out.values.end(), part.values.begin(), part.values.end());
   }
   return out;
 }

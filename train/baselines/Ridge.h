@@ -45,9 +45,9 @@ private:
 };
 
 /// The sums of `bins` (sorted, of one session) over lagged counts and
-/// behaviour. Takes a lag's share of the time that adding rows up would take:
-/// moving all bins by one lag moves a block of the Gram matrix by one, but for
-/// the bins at either end of a run.
+/// behaviour. Moving all bins by one lag moves a block of the Gram matrix by
+/// one, but for the bins at either end of a run; so where runs are long it
+/// takes a lag's share of the time that adding rows up takes.
 LinearSums sumLaggedCounts(const Session &session,
                            std::span<const int64_t> bins, int32_t lags,
                            int32_t binsPerLag);
