@@ -90,8 +90,9 @@ std::vector<Weight> decoderWeights(const ModelConfig &c) {
 class DecoderBuilder {
 public:
   DecoderBuilder(mlir::MLIRContext &context, const ModelDescription &model,
-                 int64_t spikeQueries)
-      : c(model.config), spikeQueries(spikeQueries), builder(&context),
+                 int64_t spikeQueries, double dropoutRate)
+      : c(model.config), spikeQueries(spikeQueries), dropoutRate(dropoutRate),
+        builder(&context),
         where(mlir::UnknownLoc::get(&context)), f32(builder.getF32Type()),
         i32(builder.getI32Type()), weights(decoderWeights(model.config)) {
     if (spikeQueries > 0)
@@ -118,6 +119,7 @@ private:
   Value norm(Value x, const std::string &name);
   Value linear(Value x, const std::string &name);
   Value slice(Value x, int64_t offset, int64_t size);
+  Value dropout(Value x);
   Value attention(Value q, Value k, Value v, bool toEvents);
   Value rotary(Value x, Value position, double step);
   template <typename OpTy, typename... Args>
@@ -128,6 +130,7 @@ private:
 
   const ModelConfig &c;
   int64_t spikeQueries;
+  double dropoutRate;
   mlir::OpBuilder builder;
   mlir::Location where;
   Type f32, i32;
@@ -137,6 +140,9 @@ private:
   Value neuron, timeBin, value, rowSplits, windowStart, relativeTime;
   /// Null without a spike head; the time also without a time table.
   Value queryNeuron, queryTime;
+  /// Null without dropout.
+  Value dropoutSeed;
+  int64_t dropoutSite = 0;
   std::string section;
 };
 
@@ -167,6 +173,14 @@ Value DecoderBuilder::linear(Value x, const std::string &name) {
 Value DecoderBuilder::slice(Value x, int64_t offset, int64_t size) {
   return emit<SliceOp>(Type(withColumns(tensorOf(x), size)), x,
                        builder.getI64IntegerAttr(offset));
+}
+
+/// Each call is a site of its own.
+Value DecoderBuilder::dropout(Value x) {
+  if (!dropoutSeed)
+    return x;
+  return emit<DropoutOp>(typeOf(x), x, dropoutSeed, real(dropoutRate),
+                         builder.getI64IntegerAttr(dropoutSite++));
 }
 
 Value DecoderBuilder::rotary(Value x, Value position, double step) {
@@ -222,7 +236,7 @@ Value DecoderBuilder::emitCrossAttention(Value tokens) {
   }
   Value a =
       linear(attention(q, k, v, /*toEvents=*/true), "cross_attn.out_proj");
-  return emit<AddOp>(typeOf(a), a, latents);
+  return emit<AddOp>(typeOf(a), dropout(a), latents);
 }
 
 Value DecoderBuilder::emitBlock(Value x, int64_t index) {
@@ -232,12 +246,12 @@ Value DecoderBuilder::emitBlock(Value x, int64_t index) {
   Value a = attention(slice(qkv, 0, c.dim), slice(qkv, c.dim, c.dim),
                       slice(qkv, 2 * c.dim, c.dim), /*toEvents=*/false);
   a = linear(a, block + "out_proj");
-  x = emit<AddOp>(typeOf(a), a, x);
+  x = emit<AddOp>(typeOf(a), dropout(a), x);
   section = block + "mlp";
   Value hidden = linear(norm(x, block + "norm_mlp"), block + "mlp.0");
   hidden = emit<GeluOp>(typeOf(hidden), hidden);
   Value y = linear(hidden, block + "mlp.2");
-  return emit<AddOp>(typeOf(y), y, x);
+  return emit<AddOp>(typeOf(y), dropout(y), x);
 }
 
 Value DecoderBuilder::emitBehaviorHead(Value latents) {
@@ -324,6 +338,8 @@ void DecoderBuilder::makeMain(const std::vector<std::string> &outputs) {
   const bool queriesTimes = spikeQueries > 0 && c.time == "table";
   types.append((spikeQueries > 0) + queriesTimes,
                rowsType(kBatch, {spikeQueries}, i32));
+  if (dropoutRate > 0)
+    types.push_back(Tensor::get({2}, i32));
   auto main = builder.create<mlir::func::FuncOp>(
       where, kMain, builder.getFunctionType(types, {}));
   for (unsigned i = 0; i < first; ++i)
@@ -338,6 +354,8 @@ void DecoderBuilder::makeMain(const std::vector<std::string> &outputs) {
     addInput(main, first + 5, "query_neuron");
   if (queriesTimes)
     addInput(main, first + 6, "query_time");
+  if (dropoutRate > 0)
+    addInput(main, unsigned(types.size()) - 1, "dropout_seed");
 
   mlir::Block *body = main.addEntryBlock();
   builder.setInsertionPointToEnd(body);
@@ -352,6 +370,8 @@ void DecoderBuilder::makeMain(const std::vector<std::string> &outputs) {
     queryNeuron = body->getArgument(first + 5);
   if (queriesTimes)
     queryTime = body->getArgument(first + 6);
+  if (dropoutRate > 0)
+    dropoutSeed = body->getArguments().back();
 
   Value x = emitCrossAttention(emitTokens());
   for (int64_t i = 0; i < c.layers; ++i)
@@ -406,11 +426,12 @@ Status checkOutputs(const std::vector<std::string> &outputs) {
 
 Result<mlir::OwningOpRef<mlir::ModuleOp>>
 buildDecoder(mlir::MLIRContext &context, const ModelDescription &model,
-             const std::vector<std::string> &outputs, int64_t spikeQueries) {
+             const std::vector<std::string> &outputs, int64_t spikeQueries,
+             double dropout) {
   if (outputs.empty() && spikeQueries <= 0)
     return invalidArgument("no output asked for; known: behavior, latents_out");
   BETZ_RETURN_IF_ERROR(checkOutputs(outputs));
-  return DecoderBuilder(context, model, spikeQueries)
+  return DecoderBuilder(context, model, spikeQueries, dropout)
       .build(toProgramMetadata(model), outputs);
 }
 

@@ -23,9 +23,14 @@ inline constexpr const char *kDecoderOutputs[] = {"behavior", "latents_out"};
 /// `query_time` (i32[B, Q], in bins from the window's start), and behind the
 /// other outputs `spike_logits` (f32[B, Q, value_buckets]). A window with fewer
 /// queries fills up with any valid ones. `outputs` may then be empty.
+///
+/// With `dropout` above zero, for training, that share of what each attention
+/// and MLP adds to the latents is silent; input `dropout_seed` (i32[2]) decides
+/// which.
 Result<mlir::OwningOpRef<mlir::ModuleOp>>
 buildDecoder(mlir::MLIRContext &context, const ModelDescription &model,
-             const std::vector<std::string> &outputs, int64_t spikeQueries = 0);
+             const std::vector<std::string> &outputs, int64_t spikeQueries = 0,
+             double dropout = 0);
 
 /// Weights that files carry although inference does not use them
 /// (`masked_spike_head`), so that they are no reason for a warning.

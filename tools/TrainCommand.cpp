@@ -1,11 +1,7 @@
-#include "runtime/base/Log.h"
-#include "runtime/base/Progress.h"
-#include "runtime/session/OpenDevice.h"
+#include "frontend/Gru.h"
 #include "tools/CompilerCommands.h"
-#include "tools/Model.h"
-#include "tools/TrainOptions.h"
+#include "tools/TrainNetwork.h"
 #include "train/build/TrainingPrograms.h"
-#include "train/loop/Trainer.h"
 #include "train/protocol/Report.h"
 #include "train/score/Controls.h"
 
@@ -32,12 +28,21 @@ void stopAtFirstInterrupt() {
 
 class TrainingRun {
 public:
-  explicit TrainingRun(const TrainOptions &options) : options(options) {}
+  explicit TrainingRun(const TrainOptions &options)
+      : options(options), context(ir::makeContext()) {}
 
   Status run() {
     BETZ_RETURN_IF_ERROR(prepare());
-    BETZ_RETURN_IF_ERROR(build());
-    BETZ_RETURN_IF_ERROR(train());
+    stopAtFirstInterrupt();
+    BETZ_RETURN_IF_ERROR(trainDecoder());
+    if (!options.skipGru && !decoder.outcome.wasInterrupted)
+      BETZ_RETURN_IF_ERROR(trainGru());
+    if (interrupted) {
+      fmt::print(stderr,
+                 "betz: stopped; all that is done is saved: go on with "
+                 "--resume\n");
+      return Status::ok();
+    }
     return finish();
   }
 
@@ -49,19 +54,7 @@ private:
     if (options.steps)
       recipe.steps = *options.steps;
     recipe.data.seed = options.seed;
-    const bool isStarted =
-        !listCheckpoints(options.output / "checkpoints").empty();
-    if (isStarted && !options.resume)
-      return invalidArgument(
-          fmt::format("{}: holds a run already; go on with it by --resume, or "
-                      "name another folder",
-                      options.output.string()));
-    std::error_code error;
-    fs::create_directories(options.output, error);
-    if (error)
-      return invalidArgument(fmt::format("{}: cannot make this folder: {}",
-                                         options.output.string(),
-                                         error.message()));
+    BETZ_RETURN_IF_ERROR(prepareFolder());
     BETZ_ASSIGN_OR_RETURN(Dataset opened,
                           Dataset::open(options.recordings, recipe.data));
     dataset.emplace(std::move(opened));
@@ -74,105 +67,89 @@ private:
     return Status::ok();
   }
 
-  std::string target() const {
-    return options.device.starts_with("cuda") ? "cuda:sm_80" : "cpu";
+  Status prepareFolder() {
+    const bool isStarted =
+        !listCheckpoints(options.output / "checkpoints").empty();
+    if (isStarted && !options.resume)
+      return invalidArgument(
+          fmt::format("{}: holds a run already; go on with it by --resume, or "
+                      "name another folder",
+                      options.output.string()));
+    if (!isStarted && options.resume)
+      return notFound(fmt::format("{}: holds no checkpoint to go on from",
+                                  options.output.string()));
+    std::error_code error;
+    fs::create_directories(options.output / "gru", error);
+    return error ? invalidArgument(fmt::format("{}: cannot make this folder: {}",
+                                               options.output.string(),
+                                               error.message()))
+                 : Status::ok();
   }
 
-  Status build() {
+  Status trainDecoder() {
     BETZ_ASSIGN_OR_RETURN(description, describeModel(recipe, *dataset));
-    LoadedModel model;
-    model.context = ir::makeContext();
-    BETZ_ASSIGN_OR_RETURN(model.module, buildDecoder(*model.context, description,
-                                                     {"behavior"}));
-    ModelRequest request;
-    request.weights = options.weights;
-    request.seed = options.seed;
-    BETZ_RETURN_IF_ERROR(loadWeights(request, model));
-    BusyLine busy("compiling the training step");
-    passes::TrainingOptions step = trainingOptions(recipe);
-    BETZ_ASSIGN_OR_RETURN(programs.step,
-                          compileStep(*model.module, step, target(),
-                                      recipe.batch, dataset->maxEvents()));
-    step.losses.clear();
-    BETZ_ASSIGN_OR_RETURN(programs.forward,
-                          compileStep(*model.module, step, target(),
-                                      recipe.batch, dataset->maxEvents()));
-    BETZ_ASSIGN_OR_RETURN(std::vector<Parameter> parameters,
-                          readParameters(*programs.step));
-    weights.resize(size_t(flatSize(parameters, false)));
-    for (const Parameter &parameter : parameters) {
-      const std::vector<double> &values = model.weights[parameter.name].real;
-      std::ranges::copy(values, weights.begin() + parameter.offset);
-      count += parameter.elements();
-    }
+    BETZ_ASSIGN_OR_RETURN(auto step,
+                          buildDecoder(*context, description, {"behavior"}, 0,
+                                       recipe.dropout));
+    BETZ_ASSIGN_OR_RETURN(auto forward,
+                          buildDecoder(*context, description, {"behavior"}));
+    BETZ_ASSIGN_OR_RETURN(decoder,
+                          trainNetwork({"decoder", *step, *forward}, *dataset,
+                                       recipe, options, options.output,
+                                       interrupted));
     return Status::ok();
   }
 
-  Status train() {
-    BETZ_ASSIGN_OR_RETURN(
-        std::shared_ptr<Device> device,
-        openDevice(options.device, {.threads = options.threads}));
-    TrainerOptions trainer;
-    trainer.schedule = {.steps = recipe.steps,
-                        .warmupSteps = recipe.warmupSteps,
-                        .learningRate = recipe.learningRate,
-                        .finalFraction = recipe.finalRate};
-    trainer.batches = {.rows = int32_t(recipe.batch),
-                       .seed = options.seed,
-                       .augmentation = recipe.augment};
-    trainer.beta1 = recipe.beta1;
-    trainer.beta2 = recipe.beta2;
-    trainer.scoreEvery = recipe.scoreEvery;
-    trainer.keepBest = recipe.keepBest;
-    trainer.patience = recipe.patience;
-    trainer.shards = recipe.shards;
-    trainer.interrupted = &interrupted;
-    BETZ_ASSIGN_OR_RETURN(loop, Trainer::create(programs, device, *dataset,
-                                                trainer, options.output));
-    if (options.resume) {
-      BETZ_RETURN_IF_ERROR(loop->resume({}));
-    } else {
-      BETZ_RETURN_IF_ERROR(loop->start(std::move(weights), {}));
-      BETZ_RETURN_IF_ERROR(limitSteps());
-    }
-    stopAtFirstInterrupt();
-    BETZ_ASSIGN_OR_RETURN(outcome, loop->run());
-    return Status::ok();
-  }
-
-  /// --minutes, by the time of a few steps.
-  Status limitSteps() {
-    if (!options.minutes)
-      return Status::ok();
-    BETZ_ASSIGN_OR_RETURN(double seconds, loop->timeStep());
-    // Scores on val take a share too.
-    constexpr double kShareOfSteps = 0.85;
-    const double fit = *options.minutes * 60 * kShareOfSteps / seconds;
-    const int64_t steps =
-        std::clamp<int64_t>(int64_t(fit), 1, recipe.steps);
-    if (steps < recipe.steps)
-      fmt::print(stderr, "betz: note: {} of the recipe's {} steps fit into {:g} "
-                         "minutes\n",
-                 steps, recipe.steps, *options.minutes);
-    loop->setSteps(steps);
+  /// On the same samples; its counts are not cut to value buckets.
+  Status trainGru() {
+    DataSpec spec = dataset->spec();
+    constexpr int32_t kAllCounts = 1 << 20;
+    spec.valueBuckets = kAllCounts;
+    BETZ_ASSIGN_OR_RETURN(Dataset opened,
+                          Dataset::open(options.recordings, spec));
+    gruDataset.emplace(std::move(opened));
+    Recipe own;
+    own.steps = options.steps.value_or(kGruSteps);
+    own.batch = 256;
+    own.learningRate = 2e-3;
+    own.weightDecay = 0.01;
+    own.finalRate = 0;
+    own.augment = {};
+    own.scoreEvery = 100;
+    own.patience = 8;
+    GruConfig config;
+    config.units = gruDataset->neurons();
+    config.bins = spec.historyBins;
+    config.outputs = gruDataset->outputs();
+    auto forward = buildGru(*context, config);
+    config.inputDropout = 0.3;
+    config.outputDropout = 0.2;
+    auto step = buildGru(*context, config);
+    TrainOptions withoutWeights = options;
+    withoutWeights.weights.clear();
+    BETZ_ASSIGN_OR_RETURN(gru, trainNetwork({"GRU", *step, *forward},
+                                            *gruDataset, own, withoutWeights,
+                                            options.output / "gru",
+                                            interrupted));
     return Status::ok();
   }
 
   Status finish() {
-    if (outcome.wasInterrupted) {
-      fmt::print(stderr,
-                 "betz: stopped after step {}, which is saved; go on with "
-                 "--resume\n",
-                 outcome.steps);
-      return Status::ok();
-    }
-    BETZ_RETURN_IF_ERROR(loop->loadBest());
-    BETZ_ASSIGN_OR_RETURN(Table predictions,
-                          loop->decoder().predict(*dataset, Split::Test));
+    BETZ_ASSIGN_OR_RETURN(
+        Table predictions,
+        decoder.trainer->decoder().predict(*dataset, Split::Test));
     BETZ_RETURN_IF_ERROR(writeWeights(
-        loop->parameters(), loop->weights(), loop->frozenWeights(),
-        weightsMetadata(description), options.output / "decoder.safetensors"));
-    const Json report = makeReport(predictions);
+        decoder.trainer->parameters(), decoder.trainer->weights(),
+        decoder.trainer->frozenWeights(), weightsMetadata(description),
+        options.output / "decoder.safetensors"));
+    Json report = makeReport(predictions);
+    if (gru.trainer) {
+      BETZ_ASSIGN_OR_RETURN(
+          Table other,
+          gru.trainer->decoder().predict(*gruDataset, Split::Test));
+      report["baselines"]["GRU"] =
+          score(other, behaviorOf(*dataset, Split::Test)).meanR2();
+    }
     BETZ_RETURN_IF_ERROR(
         writeJsonReport(report, options.output / "report.json"));
     if (!options.json.empty())
@@ -182,20 +159,21 @@ private:
     return Status::ok();
   }
 
+  /// The mean over sessions of each baseline's R².
+  Json baselines() const {
+    Json all = Json::object();
+    const double share = 1 / double(protocol.sessions.size());
+    for (const SessionReport &session : protocol.sessions)
+      for (const BaselineScore &one : session.scores)
+        all[one.name] = all.value(one.name, 0.0) + share * one.testR2;
+    return all;
+  }
+
   Json makeReport(const Table &predictions) const {
     const Table targets = behaviorOf(*dataset, Split::Test);
     const Score result = score(predictions, targets);
     const RowMask moving = movingRows(
         targets, restThreshold(behaviorOf(*dataset, Split::Train)));
-    Json baselines = Json::object();
-    for (const SessionReport &session : protocol.sessions)
-      for (const BaselineScore &one : session.scores) {
-        Json &entry = baselines[one.name];
-        entry = entry.is_null()
-                    ? Json(one.testR2 / double(protocol.sessions.size()))
-                    : Json(entry.get<double>() +
-                           one.testR2 / double(protocol.sessions.size()));
-      }
     std::vector<std::string> files;
     for (const fs::path &file : options.recordings)
       files.push_back(file.string());
@@ -206,12 +184,12 @@ private:
             {"test_correlation", result.meanCorrelation()},
             {"test_rotated_r2",
              score(rotatedControl(predictions, options.seed), targets).meanR2()},
-            {"val_r2", outcome.best.valR2},
-            {"best_step", outcome.best.step},
-            {"baselines", std::move(baselines)},
-            {"steps", outcome.steps},
-            {"seconds", outcome.seconds},
-            {"parameters", count},
+            {"val_r2", decoder.outcome.best.valR2},
+            {"best_step", decoder.outcome.best.step},
+            {"baselines", baselines()},
+            {"steps", decoder.outcome.steps},
+            {"seconds", decoder.outcome.seconds},
+            {"parameters", decoder.parameters},
             {"seed", options.seed},
             {"device", options.device},
             {"recordings", std::move(files)},
@@ -219,28 +197,28 @@ private:
   }
 
   void printReport(const Json &report) const {
-    fmt::print("\n{:<24} {:>8}\n", "test R²", "");
-    fmt::print("{:<24} {:>8.4f}\n", "this decoder",
-               report["test_r2"].get<double>());
+    fmt::print("\ntest R², mean over outputs\n{:<24} {:>8.4f}\n",
+               "this decoder", report["test_r2"].get<double>());
     for (const auto &[name, r2] : report["baselines"].items())
       fmt::print("{:<24} {:>8.4f}\n", name, r2.get<double>());
-    fmt::print("\nbest of {} steps on val: {} (R² {:.4f}); {:.0f} s\n"
-               "weights: {}\nreport:  {}\n",
-               outcome.steps, outcome.best.step, outcome.best.valR2,
-               outcome.seconds, (options.output / "decoder.safetensors").string(),
-               (options.output / "report.json").string());
+    const TrainingOutcome &outcome = decoder.outcome;
+    fmt::print(
+        "\nbest of {} steps on val: {} (R² {:.4f}); {:.0f} s\n"
+        "weights: {}\nreport:  {}\n",
+        outcome.steps, outcome.best.step, outcome.best.valR2, outcome.seconds,
+        (options.output / "decoder.safetensors").string(),
+        (options.output / "report.json").string());
   }
 
+  static constexpr int64_t kGruSteps = 2000;
+
   const TrainOptions &options;
+  std::unique_ptr<mlir::MLIRContext> context;
   Recipe recipe;
-  std::optional<Dataset> dataset;
+  std::optional<Dataset> dataset, gruDataset;
   ProtocolReport protocol;
   ModelDescription description;
-  TrainingPrograms programs;
-  std::vector<float> weights;
-  int64_t count = 0; // of parameters
-  std::unique_ptr<Trainer> loop;
-  TrainingOutcome outcome;
+  TrainedNetwork decoder, gru;
 };
 
 Status run(const TrainOptions &options) {
@@ -286,6 +264,8 @@ void addTrainCommand(CommandLine &line) {
       ->capture_default_str();
   command->add_option("--threads", options->threads,
                       "Threads of the cpu device (default: one a core)");
+  command->add_flag("--skip-gru", options->skipGru,
+                    "Leave the recurrent baseline out of the report");
   command->add_flag("--resume", options->resume,
                     "Go on from the folder's newest checkpoint");
   command->add_option("--json", options->json,

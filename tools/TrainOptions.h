@@ -25,6 +25,8 @@ struct TrainOptions {
   std::string device = "cpu";
   int threads = 0;
   bool resume = false;
+  /// No recurrent baseline beside the decoder.
+  bool skipGru = false;
   std::filesystem::path json;
 
   /// Training on one batch of a file, against what another says of it.

@@ -1,5 +1,6 @@
 #include "train/loop/StepInputs.h"
 
+#include <cmath>
 #include <fmt/format.h>
 
 namespace betz::train {
@@ -24,6 +25,23 @@ void StepInputs::bindBatch(const Batch &batch, int64_t outputs) {
   bind("row_splits", DType::I32, batch.rowSplits.data(),
        {int64_t(batch.rowSplits.size())});
   bind("target", DType::F32, batch.target.data(), {batch.rows(), outputs});
+  for (const InputSpec &input : program->inputs)
+    if (input.tensor.name == "counts")
+      bindCounts(input, batch);
+}
+
+void StepInputs::bindCounts(const InputSpec &input, const Batch &batch) {
+  const int64_t bins = input.tensor.shape[1].plus;
+  const int64_t units = input.tensor.shape[2].plus;
+  counts.assign(size_t(batch.rows() * bins * units), 0.0f);
+  for (int64_t row = 0; row < batch.rows(); ++row)
+    for (int32_t i = batch.rowSplits[size_t(row)];
+         i < batch.rowSplits[size_t(row) + 1]; ++i) {
+      const int64_t cell = (row * bins + batch.timeBin[size_t(i)]) * units +
+                           batch.neuronId[size_t(i)];
+      counts[size_t(cell)] = std::sqrt(float(batch.value[size_t(i)]));
+    }
+  bind("counts", DType::F32, counts.data(), {batch.rows(), bins, units});
 }
 
 Result<uint32_t> findOutput(const Program &program, std::string_view name) {

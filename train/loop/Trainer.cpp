@@ -11,6 +11,8 @@ namespace betz::train {
 namespace {
 
 constexpr int64_t kLogEvery = 10;
+/// Steps from one update of the average to the next.
+constexpr int64_t kAverageEvery = 10;
 constexpr const char *kStates[] = {"weights", "moment1", "moment2"};
 
 Json toJson(const std::vector<Best> &scores) {
@@ -100,6 +102,7 @@ Status Trainer::start(std::vector<float> weights, std::vector<float> fixed) {
   checkpoint.vectors["weights"] = std::move(weights);
   BETZ_RETURN_IF_ERROR(writeStates(checkpoint));
   flat = std::move(checkpoint.vectors["weights"]);
+  average = flat;
   return openLog();
 }
 
@@ -116,6 +119,7 @@ Status Trainer::resume(std::vector<float> fixed) {
         writeStates(*checkpoint).withContext(found.back().string()));
     step = checkpoint->step;
     flat = std::move(checkpoint->vectors["weights"]);
+    average = std::move(checkpoint->vectors["average"]);
     const Json &state = checkpoint->state;
     options.schedule.steps = state.value("steps", options.schedule.steps);
     scores = scoresFrom(state.value("scores", Json::array()));
@@ -131,6 +135,18 @@ void Trainer::setSteps(int64_t steps) {
   options.schedule.steps = steps;
   options.schedule.warmupSteps =
       std::min(options.schedule.warmupSteps, steps / 10);
+}
+
+/// Early on it keeps less, so that the first weights are soon forgotten.
+Status Trainer::updateAverage() {
+  BETZ_RETURN_IF_ERROR(session->readState(
+      "weights", std::as_writable_bytes(std::span<float>(flat))));
+  const double keep =
+      std::min(std::pow(options.averageDecay, double(kAverageEvery)),
+               double(step) / double(step + 10 * kAverageEvery));
+  for (size_t i = 0; i < flat.size(); ++i)
+    average[i] += float(1 - keep) * (flat[i] - average[i]);
+  return Status::ok();
 }
 
 Status Trainer::submitStep(const Batch &batch) {
@@ -167,6 +183,8 @@ Status Trainer::finishStep() {
                                     best.step)));
   lossSum += double(loss);
   ++lossCount;
+  if (step % kAverageEvery == 0 || step == options.schedule.steps)
+    BETZ_RETURN_IF_ERROR(updateAverage());
   if (step % kLogEvery == 0 || step == options.schedule.steps) {
     log << Json{{"step", step},
                 {"loss", lossSum / double(lossCount)},
@@ -206,6 +224,7 @@ Status Trainer::save() {
         name, std::as_writable_bytes(std::span<float>(values))));
   }
   flat = checkpoint.vectors["weights"];
+  checkpoint.vectors["average"] = average;
   checkpoint.state = {
       {"steps", options.schedule.steps},
       {"seed", options.batches.seed},
@@ -238,9 +257,7 @@ Status Trainer::prune() {
 }
 
 Status Trainer::scoreAndSave() {
-  BETZ_RETURN_IF_ERROR(session->readState(
-      "weights", std::as_writable_bytes(std::span<float>(flat))));
-  BETZ_RETURN_IF_ERROR(forward.setWeights(flat, frozen));
+  BETZ_RETURN_IF_ERROR(forward.setWeights(average, frozen));
   BETZ_ASSIGN_OR_RETURN(Table predictions,
                         forward.predict(*dataset, Split::Val));
   const double r2 =
@@ -316,8 +333,8 @@ Status Trainer::loadBest() {
   BETZ_ASSIGN_OR_RETURN(
       Checkpoint checkpoint,
       readCheckpoint(checkpoints() / fmt::format("step-{:08}", best.step)));
-  flat = std::move(checkpoint.vectors["weights"]);
-  return forward.setWeights(flat, frozen);
+  average = std::move(checkpoint.vectors["average"]);
+  return forward.setWeights(average, frozen);
 }
 
 } // namespace betz::train

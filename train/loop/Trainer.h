@@ -1,7 +1,8 @@
 //===- Trainer.h - Steps a compiled training program ----------------------===//
 //
 // Knows no compiler: a step program updates its states (weights, moment1,
-// moment2) and a forward program scores them on val. A run's folder holds
+// moment2) and a forward program scores their running average (Polyak and
+// Juditsky, 1992) on val. A run's folder holds
 //   log.jsonl      a line for each logged step and each score on val
 //   checkpoints/   the newest state and the best ones on val
 //
@@ -33,6 +34,10 @@ struct TrainerOptions {
   /// Scores without a new best after which training ends; 0 for never.
   int64_t patience = 0;
   int64_t shards = 1;
+  /// Of a step, the share that the average of weights keeps of itself; the
+  /// average is what is scored and kept as the decoder. 0: the weights
+  /// themselves.
+  double averageDecay = 0.995;
   /// Steps stop when it becomes true; what is done is saved.
   const std::atomic<bool> *interrupted = nullptr;
 };
@@ -80,7 +85,7 @@ public:
   /// Weights of the best checkpoint on val, now the decoder's.
   Status loadBest();
   const NetworkDecoder &decoder() const { return forward; }
-  std::span<const float> weights() const { return flat; }
+  std::span<const float> weights() const { return average; }
   std::span<const float> frozenWeights() const { return frozen; }
   const std::vector<Parameter> &parameters() const { return table; }
 
@@ -92,6 +97,7 @@ private:
 
   Status writeStates(const Checkpoint &checkpoint);
   Status openLog();
+  Status updateAverage();
   Status submitStep(const Batch &batch);
   Status finishStep();
   Status scoreAndSave();
@@ -106,7 +112,7 @@ private:
   TrainerOptions options;
   std::filesystem::path folder;
   std::vector<Parameter> table;
-  std::vector<float> flat, frozen;
+  std::vector<float> flat, average, frozen;
   std::ofstream log;
 
   int64_t step = 0; // done
