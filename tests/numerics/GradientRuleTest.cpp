@@ -251,9 +251,6 @@ const RuleCase kCases[] = {
      [](auto &b) {
        return binary(b, "add", {2, 4}, {2, 4});
      }},
-     [](auto &b) {
-       return binary(b, "add", {2, 4}, {1});
-     }},
     {"sub",
      [](auto &b) {
        return binary(b, "sub", {2, 4}, {1, 2, 4});

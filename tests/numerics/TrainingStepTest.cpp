@@ -211,8 +211,7 @@ TEST_F(TrainingStepTest, SaysWhatIsWrong) {
   EXPECT_EQ(error({}), "a training step needs a loss");
   EXPECT_EQ(error({.losses = {{"u", "target"}}}),
             "a loss is of output 'u', which the model does not give");
-  EXPECT_EQ(error({.losses = {{"y", ""}}}),
-            "the loss of 'y' names no target");
+  EXPECT_EQ(error({.losses = {{"y", ""}}}), "the loss of 'y' names no target");
   EXPECT_EQ(error({.losses = {{"y", "x"}}}),
             "the target of 'y' is input 'x', which the step has already");
   EXPECT_EQ(error({.losses = losses, .frozen = {"out"}}),

@@ -38,8 +38,8 @@ module attributes {betz.phase = "model", betz.symbols = ["batch"]} {
   // CHECK: %[[FLAT:.+]] = betz.reshape %[[DW]]
   // CHECK: %[[G:.+]] = betz.join_columns %[[FLAT]] {{.*}}offsets = array<i64: 0>
   // CHECK: %[[Q:.+]] = betz.square_sum %[[G]]
-  // CHECK: %[[U:.+]]:3 = betz.adamw %[[W]], %[[M1]], %[[M2]], %[[G]], %[[Q]], %[[S]]
-  // CHECK: return %[[L]], %[[U]]#0, %[[U]]#1, %[[U]]#2, %[[Q]], %[[OUT]]
+  // CHECK: %[[W2:.+]], %[[N1:.+]], %[[N2:.+]] = betz.adamw %[[W]], %[[M1]], %[[M2]], %[[G]], %[[Q]], %[[S]]
+  // CHECK: return %[[L]], %[[W2]], %[[N1]], %[[N2]], %[[Q]], %[[OUT]]
 
   // GRADIENT-LABEL: func @main
   // GRADIENT-SAME: %[[A:[^ :]+]]: tensor<128xf32> {betz.input = "accumulated"}
