@@ -8,6 +8,7 @@
 
 #include <cmath>
 #include <fmt/format.h>
+#include <set>
 
 namespace betz {
 namespace {
@@ -47,6 +48,18 @@ void addBlock(std::vector<Weight> &weights, const ModelConfig &c, int64_t i) {
   weights.push_back({block + "mlp.2.weight", {d, hidden}, Init::Uniform});
 }
 
+void addSpikeHead(std::vector<Weight> &weights, const ModelConfig &c) {
+  int64_t d = c.dim;
+  addNorm(weights, c, "spike_head.norm_q");
+  weights.push_back({"spike_head.q_proj.weight", {d, d}, Init::Uniform});
+  addNorm(weights, c, "spike_head.norm_kv");
+  weights.push_back({"spike_head.kv_proj.weight", {2 * d, d}, Init::Uniform});
+  weights.push_back({"spike_head.out_proj.weight", {d, d}, Init::Uniform});
+  weights.push_back(
+      {"masked_spike_head.weight", {c.valueBuckets, d}, Init::Uniform});
+  weights.push_back({"masked_spike_head.bias", {c.valueBuckets}, Init::Zeros});
+}
+
 /// The weights that inference uses, in the order of use.
 std::vector<Weight> decoderWeights(const ModelConfig &c) {
   int64_t d = c.dim;
@@ -76,10 +89,14 @@ std::vector<Weight> decoderWeights(const ModelConfig &c) {
 /// Emits the decoder into `@main`.
 class DecoderBuilder {
 public:
-  DecoderBuilder(mlir::MLIRContext &context, const ModelDescription &model)
-      : c(model.config), builder(&context),
+  DecoderBuilder(mlir::MLIRContext &context, const ModelDescription &model,
+                 int64_t spikeQueries)
+      : c(model.config), spikeQueries(spikeQueries), builder(&context),
         where(mlir::UnknownLoc::get(&context)), f32(builder.getF32Type()),
-        i32(builder.getI32Type()), weights(decoderWeights(model.config)) {}
+        i32(builder.getI32Type()), weights(decoderWeights(model.config)) {
+    if (spikeQueries > 0)
+      addSpikeHead(weights, c);
+  }
 
   mlir::OwningOpRef<mlir::ModuleOp>
   build(const std::map<std::string, std::string> &metadata,
@@ -95,6 +112,7 @@ private:
   Value emitCrossAttention(Value tokens);
   Value emitBlock(Value x, int64_t index);
   Value emitBehaviorHead(Value latents);
+  Value emitSpikeLogits(Value latents);
 
   Value weight(const std::string &name) { return weightValues.at(name); }
   Value norm(Value x, const std::string &name);
@@ -109,6 +127,7 @@ private:
   mlir::FloatAttr real(double value) { return builder.getF64FloatAttr(value); }
 
   const ModelConfig &c;
+  int64_t spikeQueries;
   mlir::OpBuilder builder;
   mlir::Location where;
   Type f32, i32;
@@ -116,6 +135,8 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::map<std::string, Value> weightValues;
   Value neuron, timeBin, value, rowSplits, windowStart, relativeTime;
+  /// Null without a spike head; the time also without a time table.
+  Value queryNeuron, queryTime;
   std::string section;
 };
 
@@ -230,6 +251,27 @@ Value DecoderBuilder::emitBehaviorHead(Value latents) {
   return emit<ReshapeOp>(Type(rowsType(kBatch, {c.behaviorDim}, f32)), y);
 }
 
+Value DecoderBuilder::emitSpikeLogits(Value latents) {
+  section = "spike_head";
+  llvm::SmallVector<Value> indices{queryNeuron};
+  llvm::SmallVector<Value> tables{weight("neuron_emb.weight")};
+  if (queryTime) {
+    indices.push_back(queryTime);
+    tables.push_back(weight("time_emb.weight"));
+  }
+  Value query =
+      emit<GatherSumOp>(Type(rowsType(kBatch, {spikeQueries, c.dim}, f32)),
+                        mlir::ValueRange(indices), mlir::ValueRange(tables));
+  Value q = linear(norm(query, "spike_head.norm_q"), "spike_head.q_proj");
+  Value kv = linear(norm(latents, "spike_head.norm_kv"), "spike_head.kv_proj");
+  Value a = attention(q, slice(kv, 0, c.dim), slice(kv, c.dim, c.dim),
+                      /*toEvents=*/false);
+  a = linear(a, "spike_head.out_proj");
+  a = emit<AddOp>(typeOf(a), a, query);
+  Value logits = linear(a, "masked_spike_head");
+  return emit<AddOp>(typeOf(logits), logits, weight("masked_spike_head.bias"));
+}
+
 void DecoderBuilder::makeModule(
     const std::map<std::string, std::string> &metadata) {
   module = mlir::ModuleOp::create(where);
@@ -279,6 +321,9 @@ void DecoderBuilder::makeMain(const std::vector<std::string> &outputs) {
   unsigned first = types.size();
   types.append({perEvent, perEvent, perEvent, rowsType(kBatch, {}, i32, 1),
                 rowsType(kBatch, {}, i32)});
+  const bool queriesTimes = spikeQueries > 0 && c.time == "table";
+  types.append((spikeQueries > 0) + queriesTimes,
+               rowsType(kBatch, {spikeQueries}, i32));
   auto main = builder.create<mlir::func::FuncOp>(
       where, kMain, builder.getFunctionType(types, {}));
   for (unsigned i = 0; i < first; ++i)
@@ -289,6 +334,11 @@ void DecoderBuilder::makeMain(const std::vector<std::string> &outputs) {
   addInput(main, first + 3, "row_splits", "offsets");
   addInput(main, first + 4, "window_start", nullptr, /*zeroByDefault=*/true);
 
+  if (spikeQueries > 0)
+    addInput(main, first + 5, "query_neuron");
+  if (queriesTimes)
+    addInput(main, first + 6, "query_time");
+
   mlir::Block *body = main.addEntryBlock();
   builder.setInsertionPointToEnd(body);
   for (unsigned i = 0; i < first; ++i)
@@ -298,6 +348,10 @@ void DecoderBuilder::makeMain(const std::vector<std::string> &outputs) {
   value = body->getArgument(first + 2);
   rowSplits = body->getArgument(first + 3);
   windowStart = body->getArgument(first + 4);
+  if (spikeQueries > 0)
+    queryNeuron = body->getArgument(first + 5);
+  if (queriesTimes)
+    queryTime = body->getArgument(first + 6);
 
   Value x = emitCrossAttention(emitTokens());
   for (int64_t i = 0; i < c.layers; ++i)
@@ -308,11 +362,16 @@ void DecoderBuilder::makeMain(const std::vector<std::string> &outputs) {
   for (const std::string &output : outputs)
     results.push_back(output == "behavior" ? emitBehaviorHead(latents)
                                            : latents);
+  if (spikeQueries > 0)
+    results.push_back(emitSpikeLogits(latents));
   builder.create<mlir::func::ReturnOp>(where, results);
   main.setType(builder.getFunctionType(
       types, llvm::to_vector(mlir::ValueRange(results).getTypes())));
-  for (unsigned i = 0; i < outputs.size(); ++i)
-    main.setResultAttr(i, kOutputAttr, builder.getStringAttr(outputs[i]));
+  for (unsigned i = 0; i < results.size(); ++i)
+    main.setResultAttr(
+        i, kOutputAttr,
+        builder.getStringAttr(
+            i < outputs.size() ? outputs[i] : std::string("spike_logits")));
 }
 
 mlir::OwningOpRef<mlir::ModuleOp>
@@ -327,8 +386,6 @@ DecoderBuilder::build(const std::map<std::string, std::string> &metadata,
 Status checkOutputs(const std::vector<std::string> &outputs) {
   std::vector<std::string> known(std::begin(kDecoderOutputs),
                                  std::end(kDecoderOutputs));
-  if (outputs.empty())
-    return invalidArgument("no output asked for; known: behavior, latents_out");
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (std::find(known.begin(), known.end(), outputs[i]) == known.end()) {
       std::string near = nearestName(outputs[i], known);
@@ -349,9 +406,11 @@ Status checkOutputs(const std::vector<std::string> &outputs) {
 
 Result<mlir::OwningOpRef<mlir::ModuleOp>>
 buildDecoder(mlir::MLIRContext &context, const ModelDescription &model,
-             const std::vector<std::string> &outputs) {
+             const std::vector<std::string> &outputs, int64_t spikeQueries) {
+  if (outputs.empty() && spikeQueries <= 0)
+    return invalidArgument("no output asked for; known: behavior, latents_out");
   BETZ_RETURN_IF_ERROR(checkOutputs(outputs));
-  return DecoderBuilder(context, model)
+  return DecoderBuilder(context, model, spikeQueries)
       .build(toProgramMetadata(model), outputs);
 }
 
@@ -362,9 +421,15 @@ std::vector<WeightShape> carriedWeights(const ModelConfig &config) {
 
 int64_t countParameters(mlir::ModuleOp module, const ModelConfig &config) {
   int64_t count = 0;
-  for (Type type : getPrepare(module).getArgumentTypes())
-    count += llvm::cast<Tensor>(type).getNumElements();
+  std::set<std::string> used;
+  mlir::func::FuncOp prepare = getPrepare(module);
+  for (unsigned i = 0; i < prepare.getNumArguments(); ++i) {
+    count += llvm::cast<Tensor>(prepare.getArgumentTypes()[i]).getNumElements();
+    used.insert(getArgName(prepare, i, kWeightAttr).str());
+  }
   for (const WeightShape &weight : carriedWeights(config)) {
+    if (used.contains(weight.name))
+      continue;
     int64_t elements = 1;
     for (int64_t size : weight.shape)
       elements *= size;

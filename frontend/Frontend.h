@@ -17,9 +17,15 @@ inline constexpr const char *kDecoderOutputs[] = {"behavior", "latents_out"};
 
 /// Builds the decoder's module in the model phase. `outputs` picks from
 /// kDecoderOutputs; the error names an unknown one.
+///
+/// With `spikeQueries` (Q) above zero the model has the spike head of
+/// masked-spike training too: inputs `query_neuron` and, with a time table,
+/// `query_time` (i32[B, Q], in bins from the window's start), and behind the
+/// other outputs `spike_logits` (f32[B, Q, value_buckets]). A window with fewer
+/// queries fills up with any valid ones. `outputs` may then be empty.
 Result<mlir::OwningOpRef<mlir::ModuleOp>>
 buildDecoder(mlir::MLIRContext &context, const ModelDescription &model,
-             const std::vector<std::string> &outputs);
+             const std::vector<std::string> &outputs, int64_t spikeQueries = 0);
 
 /// Weights that files carry although inference does not use them
 /// (`masked_spike_head`), so that they are no reason for a warning.

@@ -13,13 +13,9 @@ MainMath::MainMath(mlir::Operation *replaced)
     : builder(replaced), where(replaced->getLoc()),
       section(replaced->getAttr(kSectionAttr)) {}
 
-template <typename OpTy, typename... Args>
-Value MainMath::emit(Tensor type, Args... args) {
-  auto op = builder.create<OpTy>(where, mlir::Type(type), args...);
-  if (section)
-    op->setAttr(kSectionAttr, section);
-  return op->getResult(0);
-}
+MainMath::MainMath(mlir::OpBuilder builder, mlir::Location where,
+                   mlir::Attribute section)
+    : builder(builder), where(where), section(section) {}
 
 Value MainMath::matmul(Value x, Value weight) {
   return emit<MatmulOp>(withColumns(typeOf(x), typeOf(weight).getDimSize(0)), x,
@@ -28,6 +24,33 @@ Value MainMath::matmul(Value x, Value weight) {
 
 Value MainMath::add(Value x, Value other) {
   return emit<AddOp>(typeOf(x), x, other);
+}
+
+Value MainMath::mul(Value x, Value other) {
+  return emit<MulOp>(typeOf(x), x, other);
+}
+
+Value MainMath::sub(Value x, Value other) {
+  return emit<SubOp>(typeOf(x), x, other);
+}
+
+Value MainMath::transpose(Value x) {
+  Tensor type = typeOf(x);
+  return emit<TransposeOp>(Tensor::get({type.getDimSize(1), type.getDimSize(0)},
+                                       type.getElementType()),
+                           x);
+}
+
+Value MainMath::cast(Value x, mlir::Type element) {
+  Tensor type = typeOf(x);
+  if (type.getElementType() == element)
+    return x;
+  return emit<CastOp>(Tensor::get(type.getShape(), element, type.getEncoding()),
+                      x);
+}
+
+Value MainMath::fill(Tensor type, double value) {
+  return emit<FillOp>(type, builder.getF64FloatAttr(value));
 }
 
 Value MainMath::normScale(Value x, NormOp norm) {

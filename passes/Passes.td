@@ -265,4 +265,76 @@ def PlanMemoryPass : Pass<"betz-plan-memory", "::mlir::ModuleOp"> {
   ];
 }
 
+def AutodiffPass : Pass<"betz-autodiff", "::mlir::ModuleOp"> {
+  let summary = "Append the gradients of an output to @main";
+  let description = [{
+    Reverse mode, from the output that `loss` names to every float argument that
+    it depends on; each gradient becomes an output `grad.NAME`. A value that is
+    read several times has the sum of what its uses give; of slices of one value
+    the gradients lie side by side. Nothing is computed that no gradient needs.
+    An op without a gradient rule (`GradientRules.cpp`) is an error.
+
+    ```mlir
+    %y = betz.matmul %x, %w : ...
+    %l = betz.mse_loss %y, %t : ...
+    return %l : ...
+    ```
+    becomes
+    ```mlir
+    %y = betz.matmul %x, %w : ...
+    %l = betz.mse_loss %y, %t : ...
+    %one = betz.fill {value = 1.0 : f64} : ...
+    %dy = betz.mse_grad %y, %t, %one : ...
+    %dw = betz.contract_rows %dy, %x : ...
+    return %l, %dw : ...
+    ```
+  }];
+  let options = [Option<"loss", "loss", "std::string", "\"loss\"",
+                        "the f32[1] output to differentiate">];
+}
+
+def TrainingStepPass : Pass<"betz-training-step", "::mlir::ModuleOp"> {
+  let summary = "Turn a model into one step of its training";
+  let description = [{
+    `@main` takes all trained weights as one flat tensor, with the two moments
+    that AdamW keeps, and gives them after the step; what the model computed
+    from weights alone moves into it. `TrainingStep.h` lists inputs and outputs.
+    A loss is `OUTPUT=TARGET`: an output of the model and the input, new, that
+    says what it should be.
+
+    ```mlir
+    func.func @main(%w: ... {betz.derived = "w"}, %x: ... {betz.input = "x"})
+        -> (... {betz.output = "y"})
+    ```
+    becomes, with `mse=y=target`,
+    ```mlir
+    func.func @main(%weights: ... {betz.input = "weights"},
+                    %moment1: ..., %moment2: ..., %schedule: ...,
+                    %x: ... {betz.input = "x"},
+                    %target: ... {betz.input = "target"})
+        -> (... {betz.output = "loss"}, ... {betz.output = "weights"},
+            ... {betz.output = "moment1"}, ... {betz.output = "moment2"},
+            ... {betz.output = "grad_squares"}, ... {betz.output = "y"}) {
+      %flat = betz.slice %weights {offset = 0 : i64} : ...
+      %w = betz.reshape %flat : ...
+      ...
+      %g = betz.join_columns ... : ...
+      %n:3 = betz.adamw %weights, %moment1, %moment2, %g, ... : ...
+    ```
+  }];
+  let options = [
+    ListOption<"mse", "mse", "std::string",
+               "losses that are mean squared errors, OUTPUT=TARGET">,
+    ListOption<"crossEntropy", "cross-entropy", "std::string",
+               "losses that are cross-entropies, OUTPUT=LABEL">,
+    ListOption<"frozen", "frozen", "std::string",
+               "weights that stay: names, or prefixes that end in a dot">,
+    Option<"narrow", "narrow", "bool", "false", "compute in bf16">,
+    Option<"gradientsOnly", "gradients-only", "bool", "false",
+           "give the flat gradient instead of the update">,
+    Option<"accumulate", "accumulate", "bool", "false",
+           "add the gradient of earlier batches, an input">,
+  ];
+}
+
 #endif // BETZ_PASSES_TD

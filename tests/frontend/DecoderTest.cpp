@@ -116,6 +116,34 @@ TEST(Decoder, OutputsComeInTheAskedOrder) {
             "output \"behavior\" is asked for twice");
 }
 
+TEST(Decoder, SpikeHeadIsThereWhenPlacesAreQueried) {
+  auto context = ir::makeContext();
+  ModelDescription model = small();
+  auto plain = buildDecoder(*context, model, {"behavior"});
+  auto both = buildDecoder(*context, model, {"behavior"}, 7);
+  ASSERT_TRUE(both.isOk()) << both.status().message();
+  mlir::func::FuncOp main = ir::getMain(**both);
+  ASSERT_EQ(main.getNumResults(), 2u);
+  EXPECT_EQ(ir::getResultName(main, 1, ir::kOutputAttr), "spike_logits");
+  EXPECT_EQ(llvm::cast<ir::Tensor>(main.getResultTypes()[1]).getShape(),
+            llvm::ArrayRef<int64_t>(
+                {mlir::ShapedType::kDynamic, 7, model.config.valueBuckets}));
+  EXPECT_EQ(ir::getArgName(main, main.getNumArguments() - 1, ir::kInputAttr),
+            "query_time");
+  // Two norms, q, kv and out; masked_spike_head is counted in either.
+  EXPECT_EQ(countParameters(**both, model.config) -
+                countParameters(**plain, model.config),
+            2 * 2 * 8 + 4 * 8 * 8);
+
+  model.config.time = "rotary";
+  auto alone = buildDecoder(*context, model, {}, 7);
+  ASSERT_TRUE(alone.isOk()) << alone.status().message();
+  main = ir::getMain(**alone);
+  EXPECT_EQ(main.getNumResults(), 1u);
+  EXPECT_EQ(ir::getArgName(main, main.getNumArguments() - 1, ir::kInputAttr),
+            "query_neuron");
+}
+
 TEST(Decoder, CarriesMetadata) {
   auto context = ir::makeContext();
   auto module = buildDecoder(*context, small(), {"behavior"});

@@ -23,3 +23,13 @@ func.func @constant_rows(%i: tensor<5xi32>, %t: tensor<9x4xbf16>)
       : (tensor<5xi32>, tensor<9x4xbf16>) -> tensor<5x4xbf16>
   return %x : tensor<5x4xbf16>
 }
+
+// CHECK-LABEL: func @grid
+func.func @grid(%i: tensor<?x5xi32, #betz.rows<"batch">>, %t: tensor<9x4xf32>)
+    -> tensor<?x5x4xf32, #betz.rows<"batch">> {
+  // CHECK: betz.gather_sum(%{{.*}}) in(%{{.*}}) : (tensor<?x5xi32, #betz.rows<"batch">>, tensor<9x4xf32>) -> tensor<?x5x4xf32, #betz.rows<"batch">>
+  %x = betz.gather_sum (%i) in (%t)
+      : (tensor<?x5xi32, #betz.rows<"batch">>, tensor<9x4xf32>)
+      -> tensor<?x5x4xf32, #betz.rows<"batch">>
+  return %x : tensor<?x5x4xf32, #betz.rows<"batch">>
+}
