@@ -196,7 +196,8 @@ def PackPanelsPass : Pass<"betz-pack-panels", "::mlir::ModuleOp"> {
   let summary = "Lay out the weights of @main's matmuls for the CPU";
   let description = [{
     A matmul against a plain derived weight reads a packed one instead, which
-    `@prepare` makes. The plain one goes when nothing else reads it.
+    `@prepare` makes. The plain one goes when nothing else reads it. A weight
+    that changes with the step, as in training, is packed in `@main`.
 
     ```mlir
     %y = betz.matmul %x, %w : (..., tensor<192x64xf32>) -> ...
@@ -217,7 +218,8 @@ def FusePass : Pass<"betz-fuse", "::mlir::ModuleOp"> {
     Each matmul, attention and gather_sum takes with it the norm that only it
     reads (matmul) and the chain of elementwise ops that only its result
     feeds. A norm that stays alone becomes a row kernel, every other op an
-    elementwise kernel with the chain behind it.
+    elementwise kernel with the chain behind it, if it takes one; sums of scattered
+    rows, losses, packed weights and updates do not. A join of more parts than a launch has operands becomes several.
 
     ```mlir
     %n = betz.norm rms %x, %g {...} : ...

@@ -92,9 +92,9 @@ private:
       for (int64_t i = 0; i < core.panel; i += kLanes) {
         Value column = e.add(first, i);
         Value mask = e.laneMask(e.sub(e.integer(operand.columns), column));
-        Value value = e.loadMasked(
-            x, e.add(e.mul(row, operand.rowStride), column), mask,
-            e.vectorF32());
+        Value value =
+            e.loadMasked(x, e.add(e.mul(row, operand.rowStride), column), mask,
+                         e.vectorF32());
         e.store(value, result, e.add(e.add(to, e.mul(row, core.panel)), i));
       }
     });
@@ -109,8 +109,8 @@ private:
         Value row = e.add(first, i);
         Value inside = e.less(row, e.integer(rows()));
         Value safe = e.minimum(row, e.integer(rows() - 1));
-        Value value = e.loadScalar(
-            x, e.add(e.mul(safe, operand.rowStride), k), e.f32());
+        Value value =
+            e.loadScalar(x, e.add(e.mul(safe, operand.rowStride), k), e.f32());
         copy(k, i, e.select(inside, value, e.real(0)));
       }
     });
@@ -166,14 +166,12 @@ void lowerAdamw(Emitter &e, const AdamwCore &core) {
       Value g = e.fmul(load(gradient), e.broadcast(scale));
       Value first = e.fma(e.splat(core.beta1), load(moments[0]),
                           e.fmul(e.splat(1 - core.beta1), g));
-      Value second =
-          e.fma(e.splat(core.beta2), load(moments[1]),
-                e.fmul(e.splat(1 - core.beta2), e.fmul(g, g)));
+      Value second = e.fma(e.splat(core.beta2), load(moments[1]),
+                           e.fmul(e.splat(1 - core.beta2), e.fmul(g, g)));
       Value root = e.sqrt(e.fmul(second, secondScale));
-      Value step = e.fdiv(e.fmul(first, firstStep),
-                          e.fadd(root, e.splat(core.eps)));
-      Value weight =
-          e.fsub(e.fmul(load(weights), e.broadcast(kept)), step);
+      Value step =
+          e.fdiv(e.fmul(first, firstStep), e.fadd(root, e.splat(core.eps)));
+      Value weight = e.fsub(e.fmul(load(weights), e.broadcast(kept)), step);
       e.storeMasked(weight, targets[0], at, mask);
       e.storeMasked(first, targets[1], at, mask);
       e.storeMasked(second, targets[2], at, mask);

@@ -81,19 +81,19 @@ private:
   /// The largest of a row's logits and the sum of exp(logit - largest).
   Softmax measure(Value row) {
     constexpr double kLowest = std::numeric_limits<float>::lowest();
-    Values largest = e.forColumns(
-        columns, {e.splat(kLowest)},
-        [&](Value column, Value mask, Values carried) {
-          Value value = loadX(row, column, mask);
-          if (mask)
-            value = e.select(mask, value, e.splat(kLowest));
-          return Values{e.fmax(carried[0], value)};
-        });
+    Values largest =
+        e.forColumns(columns, {e.splat(kLowest)},
+                     [&](Value column, Value mask, Values carried) {
+                       Value value = loadX(row, column, mask);
+                       if (mask)
+                         value = e.select(mask, value, e.splat(kLowest));
+                       return Values{e.fmax(carried[0], value)};
+                     });
     Value maximum = e.maxLanes(largest[0]);
     Values sums = e.forColumns(
         columns, {e.splat(0)}, [&](Value column, Value mask, Values carried) {
-          Value value =
-              emitExp(e, e.fsub(loadX(row, column, mask), e.broadcast(maximum)));
+          Value value = emitExp(
+              e, e.fsub(loadX(row, column, mask), e.broadcast(maximum)));
           if (mask)
             value = e.select(mask, value, e.splat(0));
           return Values{e.fadd(carried[0], value)};
@@ -111,8 +111,8 @@ private:
           Value label = labelOf(row), counted = counts(label);
           Softmax softmax = measure(row);
           Value log = e.firstLane(emitLog(e, e.broadcast(softmax.total)));
-          Value place = e.minimum(e.maximum(label, e.integer(0)),
-                                  e.integer(columns - 1));
+          Value place =
+              e.minimum(e.maximum(label, e.integer(0)), e.integer(columns - 1));
           Value logit = e.loadScalar(
               x, e.add(e.mul(row, operand.rowStride), place), e.f32());
           Value loss = e.fadd(log, e.fsub(softmax.maximum, logit));
@@ -138,8 +138,8 @@ private:
       Value inverse = e.broadcast(e.fdiv(e.real(1), softmax.total));
       Value isCounted = e.broadcast(counts(label));
       e.forColumns(columns, [&](Value column, Value mask) {
-        Value value = emitExp(e, e.fsub(loadX(row, column, mask),
-                                        e.broadcast(softmax.maximum)));
+        Value value = emitExp(
+            e, e.fsub(loadX(row, column, mask), e.broadcast(softmax.maximum)));
         Value isLabel = e.builder.create<mlir::arith::CmpIOp>(
             e.where, mlir::arith::CmpIPredicate::eq, e.laneNumbers(),
             e.broadcastInteger(e.sub(label, column)));

@@ -15,8 +15,8 @@ static void forTaskColumns(Emitter &e,
   int64_t tile = e.spec().tile.columns;
   e.loop(e.beginTask(), e.endTask(), 1, [&](Value task) {
     Value first = e.mul(task, tile);
-    body(first, e.minimum(e.add(first, tile),
-                          e.integer(e.spec().result().columns)));
+    body(first,
+         e.minimum(e.add(first, tile), e.integer(e.spec().result().columns)));
   });
 }
 
@@ -35,8 +35,8 @@ void lowerColumnSum(Emitter &e, const ColumnSumCore &core) {
               e.loop(row, end, 1, zeros, [&](Value r, Values sums) {
                 Value start = e.add(e.mul(r, operand.rowStride), column);
                 for (auto [i, sum] : llvm::enumerate(sums))
-                  sum = e.fadd(sum, e.loadMasked(
-                                        x, e.add(start, int64_t(i) * kLanes),
+                  sum = e.fadd(
+                      sum, e.loadMasked(x, e.add(start, int64_t(i) * kLanes),
                                         mask, e.vectorF32()));
                 return sums;
               });
@@ -78,8 +78,7 @@ void lowerScatterSum(Emitter &e, const ScatterSumCore &core) {
       Value to = e.mul(e.loadI32(index, row), result.rowStride);
       e.forColumns(first, end, [&](Value column, Value mask) {
         Value at = e.add(to, column);
-        Value value =
-            e.loadMasked(x, e.add(from, column), mask, e.vectorF32());
+        Value value = e.loadMasked(x, e.add(from, column), mask, e.vectorF32());
         Value sum = e.loadMasked(sums, at, mask, e.vectorF32());
         e.storeMasked(e.fadd(sum, value), sums, at, mask);
       });
@@ -126,9 +125,8 @@ void lowerSquareSum(Emitter &e, const SquareSumCore &core) {
     Values sums =
         e.loop(from, to, kGroup, zeros, [&](Value column, Values sums) {
           for (auto [i, sum] : llvm::enumerate(sums))
-            sum = addSquare(sum,
-                            e.add(e.add(start, column), int64_t(i) * kLanes),
-                            {});
+            sum = addSquare(
+                sum, e.add(e.add(start, column), int64_t(i) * kLanes), {});
           return sums;
         });
     Value sum = e.fadd(e.fadd(sums[0], sums[1]), e.fadd(sums[2], sums[3]));
@@ -139,17 +137,16 @@ void lowerSquareSum(Emitter &e, const SquareSumCore &core) {
     Value start = e.mul(row, operand.rowStride);
     carried = e.loop(e.integer(0), e.integer(whole), kBlock, carried,
                      [&](Value column, Values total) {
-                       Value end = e.minimum(e.add(column, kBlock),
-                                             e.integer(whole));
+                       Value end =
+                           e.minimum(e.add(column, kBlock), e.integer(whole));
                        return Values{addBlock(total[0], start, column, end)};
                      });
     Value rest = e.add(start, whole);
-    Values sums =
-        e.forColumns(operand.columns - whole, {e.splat(0)},
-                     [&](Value column, Value mask, Values sum) {
-                       return Values{addSquare(sum[0], e.add(rest, column),
-                                               mask)};
-                     });
+    Values sums = e.forColumns(
+        operand.columns - whole, {e.splat(0)},
+        [&](Value column, Value mask, Values sum) {
+          return Values{addSquare(sum[0], e.add(rest, column), mask)};
+        });
     return Values{e.fadd(carried[0], e.widen(e.sumLanes(sums[0])))};
   };
   e.loop(e.beginTask(), e.endTask(), 1, [&](Value) {

@@ -46,12 +46,6 @@ const Refused kRefused[] = {
         -> tensor<?x2x2xf32, #betz.rows<"batch">>
     return %y : tensor<?x2x2xf32, #betz.rows<"batch">>)",
      "a reshape of a slice, which would move data"},
-    {"matmul_of_inputs", "model",
-     R"((%x: !x {betz.input = "x"}, %w: tensor<8x8xf32> {betz.input = "w"})
-      -> (!x {betz.output = "out"}) {
-    %y = betz.matmul %x, %w : (!x, tensor<8x8xf32>) -> !x
-    return %y : !x)",
-     "its weight is not packed in panels of 16 columns"},
     {"other_panels", "model",
      R"((%x: !x {betz.input = "x"}, %w: tensor<1x8x8xf32> {betz.input = "w"})
       -> (!x {betz.output = "out"}) {

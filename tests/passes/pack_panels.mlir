@@ -5,8 +5,8 @@
 !wide = tensor<?x33xf32, #betz.rows<"batch">>
 
 // A weight that matmuls alone read is replaced, once for all of them; one that
-// another op reads stays beside its packed form; a matrix that is an input and
-// one that is packed already are left alone.
+// another op reads stays beside its packed form; a matrix that is an input is
+// packed by the step, and one that is packed already is left alone.
 module attributes {betz.phase = "model", betz.symbols = ["batch"]} {
   // CHECK-LABEL: func @prepare
   // CHECK-SAME: (%[[W:[^ :]+]]: tensor<33x20xf32> {betz.weight = "w"}, %[[BOTH:[^ :]+]]: tensor<20x20xf32> {betz.weight = "both"}, %[[PACKED:[^ :]+]]: tensor<2x20x16xf32>
@@ -27,11 +27,12 @@ module attributes {betz.phase = "model", betz.symbols = ["batch"]} {
   }
   // CHECK-LABEL: func @main
   // CHECK-SAME: (%[[P:[^ :]+]]: tensor<3x20x16xf32> {betz.derived = "up.pack_panels"}, %[[Q:[^ :]+]]: tensor<2x20x16xf32> {betz.derived = "pack_panels"}, %[[PACKED:[^ :]+]]: tensor<2x20x16xf32> {betz.derived = "packed"}, %[[BOTH:[^ :]+]]: tensor<20x20xf32> {betz.derived = "both"}, %[[X:[^ :]+]]: {{[^{]+}} {betz.input = "x"}, %[[GIVEN:[^ :]+]]: tensor<20x20xf32> {betz.input = "given"})
+  // CHECK: %[[OWN:.+]] = betz.pack_panels %[[GIVEN]] {panel = 16 : i64}
   // CHECK: betz.matmul %[[X]], %[[P]] {betz.section = "up", columns = 33 : i64} : {{.*}} -> tensor<?x33xf32
   // CHECK: %[[Y:.+]] = betz.matmul %[[X]], %[[Q]] {columns = 20 : i64}
   // CHECK: betz.matmul %[[Y]], %[[P]] {columns = 33 : i64}
   // CHECK: betz.matmul %[[Y]], %[[PACKED]] {columns = 20 : i64}
-  // CHECK: betz.matmul %{{.+}}, %[[GIVEN]] :
+  // CHECK: betz.matmul %{{.+}}, %[[OWN]] {columns = 20 : i64}
   // CHECK: betz.add %{{.+}}, %[[BOTH]]
   func.func @main(%w: tensor<33x20xf32> {betz.derived = "w"},
                   %both: tensor<20x20xf32> {betz.derived = "both"},

@@ -30,6 +30,7 @@ inline Program makeSampleProgram(uint32_t seed, size_t derivedBytes = 320) {
       {{"window_start", DType::I32, {batch}}, "", 0},
   };
   program.outputs = {{"out", DType::F32, {batch, Dim::constant(3)}}};
+  program.states = {{"moment", DType::F32, {Dim::constant(5)}}};
   program.splitsChecks = {{2, 1, 16}};
   program.indexChecks = {{0, 7, {}, {}}, {1, 5, 3, 2}};
   program.metadata = {{"config", R"({"dim": 3})"}, {"stride_bins", "1"}};
@@ -56,7 +57,8 @@ inline Program makeSampleProgram(uint32_t seed, size_t derivedBytes = 320) {
                      {1,
                       {{BufferKind::Arena, 0, 64},
                        {BufferKind::Derived, 1, 0},
-                       {BufferKind::Output, 0, 0}}}};
+                       {BufferKind::Output, 0, 0},
+                       {BufferKind::State, 0, 4}}}};
     target.plans.push_back(plan);
   }
   target.executables = {{"avx2", makeSection(program, "cpu.avx2", 5000)},

@@ -40,6 +40,45 @@ protected:
   const std::vector<float> bias = randomFloats(kColumns, random);
 };
 
+/// The sample with its bias as a state.
+std::shared_ptr<const Program> withState(const Program &sample) {
+  auto program = std::make_shared<Program>(sample);
+  program->states = {{"bias", DType::F32, {Dim::constant(kColumns)}}};
+  for (LaunchPlan &plan : program->targets.front().plans)
+    plan.launches[1].operands[1] = {BufferKind::State, 0, 0};
+  return program;
+}
+
+TEST_F(SessionTest, KeepsStatesFromStepToStep) {
+  const std::vector<float> other(kColumns, 1e6f);
+  auto program = withState(*makeSegmentSumProgram(table, other));
+  auto device = openDevice("cpu", {.threads = 2});
+  ASSERT_TRUE(device.isOk()) << device.status().message();
+  auto session = Session::create(program, *device, /*stepsInFlight=*/2);
+  ASSERT_TRUE(session.isOk()) << session.status().message();
+  SegmentSumBatch batch = makeBatch({3, 2});
+  Status early = (*session)->run(batch.inputs(), batch.outputs());
+  EXPECT_EQ(early.message(), "state \"bias\" has not been written; write it "
+                             "before the first step");
+
+  std::vector<float> values = bias;
+  auto bytes = std::as_writable_bytes(std::span(values));
+  EXPECT_EQ((*session)->writeState("gain", bytes).message(),
+            "the program has no state \"gain\"");
+  EXPECT_EQ((*session)->writeState("bias", bytes.first(4)).message(),
+            "state \"bias\" has 12 bytes, not 4");
+  Status written = (*session)->writeState("bias", bytes);
+  ASSERT_TRUE(written.isOk()) << written.message();
+  std::ranges::fill(values, 0.0f);
+  for (const std::vector<int> &lengths :
+       {std::vector<int>{3, 2}, {1, 1, 1}, {3, 2}})
+    expectRuns(**session, lengths,
+               lengths.size() == 2 ? std::vector<int64_t>{2, 8}
+                                   : std::vector<int64_t>{5, 40});
+  ASSERT_TRUE((*session)->readState("bias", bytes).isOk());
+  EXPECT_EQ(values, bias);
+}
+
 TEST_F(SessionTest, RunsInTheSmallestBucket) {
   for (int threads : {1, 3}) {
     auto session = open(makeSegmentSumProgram(table, bias), threads);
