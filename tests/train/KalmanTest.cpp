@@ -88,3 +88,14 @@ TEST(Kalman, StrideAndMissingRowsPickTheSameStates) {
       }
   }
 }
+
+TEST(Kalman, TrialsShorterThanALag) {
+  TemporaryFolder folder;
+  SmallRecording made = makeTrials(30, 8, 43);
+  for (size_t trial = 0; trial < made.trials.size(); trial += 3)
+    made.trials[trial].stop = made.trials[trial].start + 2 * kSmallBin;
+  Dataset dataset = openDataset({made.write(folder / "a.nwb")});
+  Result<KalmanDecoder> kalman = KalmanDecoder::fit(dataset);
+  ASSERT_TRUE(kalman.isOk()) << kalman.status().message();
+  EXPECT_GT(kalman->choice(0).valR2, 0.1);
+}
