@@ -97,5 +97,9 @@ TEST(Kalman, TrialsShorterThanALag) {
   Dataset dataset = openDataset({made.write(folder / "a.nwb")});
   Result<KalmanDecoder> kalman = KalmanDecoder::fit(dataset);
   ASSERT_TRUE(kalman.isOk()) << kalman.status().message();
-  EXPECT_GT(kalman->choice(0).valR2, 0.1);
+  const Table val = *kalman->predict(dataset, Split::Val);
+  ASSERT_EQ(val.rows, int64_t(dataset.samples(Split::Val).size()));
+  EXPECT_EQ(score(val, behaviorOf(dataset, Split::Val)).meanR2(),
+            kalman->choice(0).valR2);
+  EXPECT_GT(kalman->choice(0).valR2, 0);
 }
