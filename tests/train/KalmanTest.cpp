@@ -88,3 +88,18 @@ TEST(Kalman, StrideAndMissingRowsPickTheSameStates) {
       }
   }
 }
+
+TEST(Kalman, TrialsShorterThanALag) {
+  TemporaryFolder folder;
+  SmallRecording made = makeTrials(30, 8, 43);
+  for (size_t trial = 0; trial < made.trials.size(); trial += 3)
+    made.trials[trial].stop = made.trials[trial].start + 2 * kSmallBin;
+  Dataset dataset = openDataset({made.write(folder / "a.nwb")});
+  Result<KalmanDecoder> kalman = KalmanDecoder::fit(dataset);
+  ASSERT_TRUE(kalman.isOk()) << kalman.status().message();
+  const Table val = *kalman->predict(dataset, Split::Val);
+  ASSERT_EQ(val.rows, int64_t(dataset.samples(Split::Val).size()));
+  EXPECT_EQ(score(val, behaviorOf(dataset, Split::Val)).meanR2(),
+            kalman->choice(0).valR2);
+  EXPECT_GT(kalman->choice(0).valR2, 0);
+}

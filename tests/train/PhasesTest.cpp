@@ -15,16 +15,14 @@ namespace {
 double centre(const Dataset &dataset, const Sample &sample) {
   const Interval &trial = dataset.session(0).trials.times[size_t(
       dataset.session(0).pieces[size_t(sample.piece)].trial)];
-  return trial.start +
-         (double(dataset.binInPiece(sample)) + 0.5) * kSmallBin;
+  return trial.start + (double(dataset.binInPiece(sample)) + 0.5) * kSmallBin;
 }
 
 double column(const Dataset &dataset, const Sample &sample, const char *name) {
   const Session &session = dataset.session(0);
   for (const TrialColumn &column : session.trials.columns)
     if (column.name == name)
-      return column.numbers[size_t(
-          session.pieces[size_t(sample.piece)].trial)];
+      return column.numbers[size_t(session.pieces[size_t(sample.piece)].trial)];
   return NAN;
 }
 
@@ -32,9 +30,9 @@ double column(const Dataset &dataset, const Sample &sample, const char *name) {
 
 TEST(Phases, FollowTheTrialsEvents) {
   TemporaryFolder folder;
-  ASSERT_TRUE(synthesizeSession({.seed = 5, .trials = 10, .units = 4},
-                                folder / "s.nwb")
-                  .isOk());
+  ASSERT_TRUE(
+      synthesizeSession({.seed = 5, .trials = 10, .units = 4}, folder / "s.nwb")
+          .isOk());
   Dataset dataset = openDataset({folder / "s.nwb"});
   const Phases phases = phasesOf(dataset, Split::Train);
   EXPECT_THAT(phases.names,
@@ -75,8 +73,7 @@ TEST(Phases, WithoutEventsAreThirds) {
   const RowMask none =
       alignedRows(dataset, Split::Val, "move_onset_time", -1e9, 1e9);
   EXPECT_EQ(std::count(none.begin(), none.end(), true), 0);
-  const RowMask first =
-      alignedRows(dataset, Split::Val, "start_time", 0, 100);
+  const RowMask first = alignedRows(dataset, Split::Val, "start_time", 0, 100);
   EXPECT_EQ(std::count(first.begin(), first.end(), true), 2 * 5);
 }
 

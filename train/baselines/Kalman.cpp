@@ -89,6 +89,8 @@ struct PairSums {
       : aa(MatrixXd::Zero(a, a)), ba(MatrixXd::Zero(b, a)),
         bb(MatrixXd::Zero(b, b)) {}
   void add(const MatrixXd &a, const MatrixXd &b) {
+    if (a.rows() == 0) // Eigen divides by the extent
+      return;
     rows += double(a.rows());
     aa.noalias() += a.transpose() * a;
     ba.noalias() += b.transpose() * a;

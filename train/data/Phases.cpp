@@ -89,11 +89,9 @@ RowMask alignedRows(const Dataset &dataset, Split split, std::string_view align,
   RowMask rows;
   for (const Sample &sample : dataset.samples(split)) {
     const Session &session = dataset.session(sample.session);
-    const double origin =
-        trialTime(session.trials, session.pieces[size_t(sample.piece)].trial,
-                  align);
-    const double ms =
-        (session.index.at(sample.bin).target - origin) * 1000;
+    const double origin = trialTime(
+        session.trials, session.pieces[size_t(sample.piece)].trial, align);
+    const double ms = (session.index.at(sample.bin).target - origin) * 1000;
     rows.push_back(ms >= startMs && ms < stopMs);
   }
   return rows;

@@ -13,8 +13,7 @@
 namespace betz::train {
 namespace {
 
-using Setter =
-    std::function<Status(ProtocolDescription &, const toml::node &)>;
+using Setter = std::function<Status(ProtocolDescription &, const toml::node &)>;
 
 template <typename T, typename Member> Setter number(Member member) {
   return [member](ProtocolDescription &out, const toml::node &node) {
@@ -72,24 +71,17 @@ const std::map<std::string, Setter> &setters() {
   static const std::map<std::string, Setter> table = {
       {"recordings", setRecordings},
       {"series", setSeries},
-      {"bin_ms", number<double>([](P &p) -> double & {
-         return p.spec.binMs;
-       })},
-      {"history_bins", number<int32_t>([](P &p) -> int32_t & {
-         return p.spec.historyBins;
-       })},
-      {"stride_bins", number<int32_t>([](P &p) -> int32_t & {
-         return p.spec.strideBins;
-       })},
-      {"seed", number<uint64_t>([](P &p) -> uint64_t & {
-         return p.spec.seed;
-       })},
-      {"smoothing_ms", number<double>([](P &p) -> double & {
-         return p.smoothingMs;
-       })},
-      {"clock_r2_limit", number<double>([](P &p) -> double & {
-         return p.clockR2Limit;
-       })},
+      {"bin_ms", number<double>([](P &p) -> double & { return p.spec.binMs; })},
+      {"history_bins",
+       number<int32_t>([](P &p) -> int32_t & { return p.spec.historyBins; })},
+      {"stride_bins",
+       number<int32_t>([](P &p) -> int32_t & { return p.spec.strideBins; })},
+      {"seed",
+       number<uint64_t>([](P &p) -> uint64_t & { return p.spec.seed; })},
+      {"smoothing_ms",
+       number<double>([](P &p) -> double & { return p.smoothingMs; })},
+      {"clock_r2_limit",
+       number<double>([](P &p) -> double & { return p.clockR2Limit; })},
       {"windows_cross_trials", setCrosses},
       {"target", choice<TargetBin>(&P::target, {{"last", TargetBin::Last},
                                                 {"middle", TargetBin::Middle},
@@ -117,9 +109,8 @@ Status unknownKey(const std::string &key) {
     known.push_back(name);
   const std::string near = nearestName(key, known);
   return invalidArgument(fmt::format(
-      "unknown key{}", near.empty()
-                           ? ""
-                           : fmt::format("; did you mean \"{}\"?", near)));
+      "unknown key{}",
+      near.empty() ? "" : fmt::format("; did you mean \"{}\"?", near)));
 }
 
 Status setKey(ProtocolDescription &out, const std::string &key,
@@ -151,8 +142,7 @@ ProtocolDescription::read(const std::filesystem::path &file) {
   }
   if (out.recordings.empty())
     return invalidArgument(fmt::format(
-        "{}: names no recording; add recordings = [\"F.nwb\"]",
-        file.string()));
+        "{}: names no recording; add recordings = [\"F.nwb\"]", file.string()));
   for (std::filesystem::path &recording : out.recordings)
     recording = file.parent_path() / recording;
   return out;

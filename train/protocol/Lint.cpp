@@ -86,10 +86,11 @@ std::vector<SplitWindow> drawWindows(const WindowIndex &index,
     const Window window = index.at(order[i]);
     const int64_t origin = segmentFirst[size_t(window.segment)];
     const double place = (double(i) + 0.5) / double(order.size());
-    windows.push_back(
-        {origin + std::max<int64_t>(0, window.firstBin),
-         origin + window.firstBin + spec.historyBins - 1,
-         place < 0.6 ? Split::Train : place < 0.8 ? Split::Val : Split::Test});
+    windows.push_back({origin + std::max<int64_t>(0, window.firstBin),
+                       origin + window.firstBin + spec.historyBins - 1,
+                       place < 0.6   ? Split::Train
+                       : place < 0.8 ? Split::Val
+                                     : Split::Test});
   }
   return windows;
 }
@@ -215,9 +216,10 @@ void checkInterpolation(const Series &series, const std::string &file,
   if (missing > 0)
     report.faults.push_back(
         {"gap-blind-behavior", file,
-         fmt::format("{} is interpolated across gaps of {:.3f} s in all, {:.1f} "
-                     "% of the time; leave out bins without a row",
-                     series.info.name, missing, 100 * share),
+         fmt::format(
+             "{} is interpolated across gaps of {:.3f} s in all, {:.1f} "
+             "% of the time; leave out bins without a row",
+             series.info.name, missing, 100 * share),
          share});
 }
 
