@@ -37,7 +37,7 @@ public:
        int threads) {
     CompileOptions options;
     options.targets = {"cpu"};
-    options.batches = {int64_t(cases.at("row_splits").integer.size()) - 1};
+    options.batches = {cases.at("target").shape[0]};
     BETZ_ASSIGN_OR_RETURN(auto program,
                           compileModule(*step.module, {}, options));
     return open(std::move(program), threads);
@@ -70,6 +70,8 @@ public:
     for (uint32_t i = 0; i < floats.size(); ++i) {
       const InputSpec &input = program().inputs[i];
       auto found = given.find(input.tensor.name);
+      if (found == given.end() && !input.alias.empty())
+        found = given.find(input.alias);
       if (found == given.end())
         continue; // it has a default
       const Tensor &tensor = found->second;
@@ -80,7 +82,7 @@ public:
                                 : tensor.integer.data(),
                         tensor.shape});
     }
-    const int64_t windows = int64_t(given.at("row_splits").integer.size()) - 1;
+    const int64_t windows = given.at("target").shape[0];
     TensorMap results;
     std::vector<std::vector<float>> values;
     std::vector<OutputBinding> outputs;
