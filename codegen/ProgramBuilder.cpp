@@ -107,8 +107,8 @@ private:
   }
 
   Status addState(mlir::BlockArgument argument, llvm::StringRef name) {
-    references[argument] = {BufferKind::State,
-                            uint32_t(program->states.size()), 0};
+    references[argument] = {BufferKind::State, uint32_t(program->states.size()),
+                            0};
     BETZ_ASSIGN_OR_RETURN(TensorSpec spec,
                           tensorSpec(name.str(), argument.getType()));
     program->states.push_back(std::move(spec));

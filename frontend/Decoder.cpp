@@ -92,9 +92,9 @@ public:
   DecoderBuilder(mlir::MLIRContext &context, const ModelDescription &model,
                  int64_t spikeQueries, double dropoutRate)
       : c(model.config), spikeQueries(spikeQueries), dropoutRate(dropoutRate),
-        builder(&context),
-        where(mlir::UnknownLoc::get(&context)), f32(builder.getF32Type()),
-        i32(builder.getI32Type()), weights(decoderWeights(model.config)) {
+        builder(&context), where(mlir::UnknownLoc::get(&context)),
+        f32(builder.getF32Type()), i32(builder.getI32Type()),
+        weights(decoderWeights(model.config)) {
     if (spikeQueries > 0)
       addSpikeHead(weights, c);
   }

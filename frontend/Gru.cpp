@@ -65,10 +65,10 @@ private:
       prepare.setArgAttr(i, kWeightAttr, name);
       // Biases too are drawn from within 1 / sqrt(hidden) by PyTorch; zeros
       // lose nothing.
-      prepare.setArgAttr(
-          i, kInitAttr,
-          builder.getStringAttr(weights[i].shape.size() == 1 ? "zeros"
-                                                             : "uniform"));
+      prepare.setArgAttr(i, kInitAttr,
+                         builder.getStringAttr(weights[i].shape.size() == 1
+                                                   ? "zeros"
+                                                   : "uniform"));
       prepare.setResultAttr(i, kDerivedAttr, name);
     }
     mlir::OpBuilder::InsertionGuard guard(builder);
@@ -104,8 +104,7 @@ private:
     Value last = emitLayers(body->getArgument(first));
     section = "head";
     Value y = linear(dropout(last, c.outputDropout), "head.weight");
-    builder.create<mlir::func::ReturnOp>(where,
-                                         add(y, values.at("head.bias")));
+    builder.create<mlir::func::ReturnOp>(where, add(y, values.at("head.bias")));
   }
 
   /// `x`: counts of all bins. Returns the last layer's last hidden state.
@@ -150,9 +149,9 @@ private:
     for (Value input : gates) {
       Value recurrent;
       if (!states.empty())
-        recurrent = add(linear(states.back(),
-                               fmt::format("rnn.weight_hh_l{}", layer)),
-                        bias);
+        recurrent =
+            add(linear(states.back(), fmt::format("rnn.weight_hh_l{}", layer)),
+                bias);
       states.push_back(emitCell(
           input, recurrent, states.empty() ? Value() : states.back(), bias));
     }
@@ -170,8 +169,8 @@ private:
       return emit<SigmoidOp>(sum.getType(), sum);
     };
     Value reset = gate(0), keep = gate(1);
-    Value own = recurrent ? mul(reset, part(recurrent, 2))
-                          : mul(reset, part(bias, 2));
+    Value own =
+        recurrent ? mul(reset, part(recurrent, 2)) : mul(reset, part(bias, 2));
     Value sum = add(part(input, 2), own);
     Value next = emit<TanhOp>(sum.getType(), sum);
     Value kept = state ? mul(keep, sub(state, next)) : Value();
@@ -194,9 +193,8 @@ private:
   Value linear(Value x, const std::string &name) {
     Value w = values.at(name);
     const int64_t columns = llvm::cast<Tensor>(w.getType()).getDimSize(0);
-    return emit<MatmulOp>(
-        withColumns(llvm::cast<Tensor>(x.getType()), columns), x, w,
-        mlir::IntegerAttr());
+    return emit<MatmulOp>(withColumns(llvm::cast<Tensor>(x.getType()), columns),
+                          x, w, mlir::IntegerAttr());
   }
   Value slice(Value x, int64_t offset, int64_t size) {
     return emit<SliceOp>(withColumns(llvm::cast<Tensor>(x.getType()), size), x,

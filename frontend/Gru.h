@@ -1,7 +1,7 @@
 //===- Gru.h - A recurrent decoder as a betz module -----------------------===//
 //
-// The baseline that trained decoders are held to: a gated recurrent unit (Cho et
-// al., 2014) over binned counts, unrolled, as torch.nn.GRU computes it.
+// The baseline that trained decoders are held to: a gated recurrent unit (Cho
+// et al., 2014) over binned counts, unrolled, as torch.nn.GRU computes it.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

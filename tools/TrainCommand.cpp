@@ -38,9 +38,8 @@ public:
     if (!options.skipGru && !decoder.outcome.wasInterrupted)
       BETZ_RETURN_IF_ERROR(trainGru());
     if (interrupted) {
-      fmt::print(stderr,
-                 "betz: stopped; all that is done is saved: go on with "
-                 "--resume\n");
+      fmt::print(stderr, "betz: stopped; all that is done is saved: go on with "
+                         "--resume\n");
       return Status::ok();
     }
     return finish();
@@ -80,23 +79,22 @@ private:
                                   options.output.string()));
     std::error_code error;
     fs::create_directories(options.output / "gru", error);
-    return error ? invalidArgument(fmt::format("{}: cannot make this folder: {}",
-                                               options.output.string(),
-                                               error.message()))
+    return error ? invalidArgument(
+                       fmt::format("{}: cannot make this folder: {}",
+                                   options.output.string(), error.message()))
                  : Status::ok();
   }
 
   Status trainDecoder() {
     BETZ_ASSIGN_OR_RETURN(description, describeModel(recipe, *dataset));
-    BETZ_ASSIGN_OR_RETURN(auto step,
-                          buildDecoder(*context, description, {"behavior"}, 0,
-                                       recipe.dropout));
+    BETZ_ASSIGN_OR_RETURN(
+        auto step,
+        buildDecoder(*context, description, {"behavior"}, 0, recipe.dropout));
     BETZ_ASSIGN_OR_RETURN(auto forward,
                           buildDecoder(*context, description, {"behavior"}));
-    BETZ_ASSIGN_OR_RETURN(decoder,
-                          trainNetwork({"decoder", *step, *forward}, *dataset,
-                                       recipe, options, options.output,
-                                       interrupted));
+    BETZ_ASSIGN_OR_RETURN(decoder, trainNetwork({"decoder", *step, *forward},
+                                                *dataset, recipe, options,
+                                                options.output, interrupted));
     return Status::ok();
   }
 
@@ -127,26 +125,23 @@ private:
     auto step = buildGru(*context, config);
     TrainOptions withoutWeights = options;
     withoutWeights.weights.clear();
-    BETZ_ASSIGN_OR_RETURN(gru, trainNetwork({"GRU", *step, *forward},
-                                            *gruDataset, own, withoutWeights,
-                                            options.output / "gru",
-                                            interrupted));
+    BETZ_ASSIGN_OR_RETURN(
+        gru, trainNetwork({"GRU", *step, *forward}, *gruDataset, own,
+                          withoutWeights, options.output / "gru", interrupted));
     return Status::ok();
   }
 
   Status finish() {
-    BETZ_ASSIGN_OR_RETURN(
-        Table predictions,
-        decoder.trainer->decoder().predict(*dataset, Split::Test));
+    BETZ_ASSIGN_OR_RETURN(Table predictions, decoder.trainer->decoder().predict(
+                                                 *dataset, Split::Test));
     BETZ_RETURN_IF_ERROR(writeWeights(
         decoder.trainer->parameters(), decoder.trainer->weights(),
         decoder.trainer->frozenWeights(), weightsMetadata(description),
         options.output / "decoder.safetensors"));
     Json report = makeReport(predictions);
     if (gru.trainer) {
-      BETZ_ASSIGN_OR_RETURN(
-          Table other,
-          gru.trainer->decoder().predict(*gruDataset, Split::Test));
+      BETZ_ASSIGN_OR_RETURN(Table other, gru.trainer->decoder().predict(
+                                             *gruDataset, Split::Test));
       report["baselines"]["GRU"] =
           score(other, behaviorOf(*dataset, Split::Test)).meanR2();
     }
@@ -172,28 +167,29 @@ private:
   Json makeReport(const Table &predictions) const {
     const Table targets = behaviorOf(*dataset, Split::Test);
     const Score result = score(predictions, targets);
-    const RowMask moving = movingRows(
-        targets, restThreshold(behaviorOf(*dataset, Split::Train)));
+    const RowMask moving =
+        movingRows(targets, restThreshold(behaviorOf(*dataset, Split::Train)));
     std::vector<std::string> files;
     for (const fs::path &file : options.recordings)
       files.push_back(file.string());
-    return {{"test_r2", result.meanR2()},
-            {"test_r2_by_output", result.r2},
-            {"test_moving_r2", score(predictions, targets, moving).meanR2()},
-            {"test_mse", result.meanMse()},
-            {"test_correlation", result.meanCorrelation()},
-            {"test_rotated_r2",
-             score(rotatedControl(predictions, options.seed), targets).meanR2()},
-            {"val_r2", decoder.outcome.best.valR2},
-            {"best_step", decoder.outcome.best.step},
-            {"baselines", baselines()},
-            {"steps", decoder.outcome.steps},
-            {"seconds", decoder.outcome.seconds},
-            {"parameters", decoder.parameters},
-            {"seed", options.seed},
-            {"device", options.device},
-            {"recordings", std::move(files)},
-            {"protocol", toJson(protocol)}};
+    return {
+        {"test_r2", result.meanR2()},
+        {"test_r2_by_output", result.r2},
+        {"test_moving_r2", score(predictions, targets, moving).meanR2()},
+        {"test_mse", result.meanMse()},
+        {"test_correlation", result.meanCorrelation()},
+        {"test_rotated_r2",
+         score(rotatedControl(predictions, options.seed), targets).meanR2()},
+        {"val_r2", decoder.outcome.best.valR2},
+        {"best_step", decoder.outcome.best.step},
+        {"baselines", baselines()},
+        {"steps", decoder.outcome.steps},
+        {"seconds", decoder.outcome.seconds},
+        {"parameters", decoder.parameters},
+        {"seed", options.seed},
+        {"device", options.device},
+        {"recordings", std::move(files)},
+        {"protocol", toJson(protocol)}};
   }
 
   void printReport(const Json &report) const {
@@ -202,12 +198,12 @@ private:
     for (const auto &[name, r2] : report["baselines"].items())
       fmt::print("{:<24} {:>8.4f}\n", name, r2.get<double>());
     const TrainingOutcome &outcome = decoder.outcome;
-    fmt::print(
-        "\nbest of {} steps on val: {} (R² {:.4f}); {:.0f} s\n"
-        "weights: {}\nreport:  {}\n",
-        outcome.steps, outcome.best.step, outcome.best.valR2, outcome.seconds,
-        (options.output / "decoder.safetensors").string(),
-        (options.output / "report.json").string());
+    fmt::print("\nbest of {} steps on val: {} (R² {:.4f}); {:.0f} s\n"
+               "weights: {}\nreport:  {}\n",
+               outcome.steps, outcome.best.step, outcome.best.valR2,
+               outcome.seconds,
+               (options.output / "decoder.safetensors").string(),
+               (options.output / "report.json").string());
   }
 
   static constexpr int64_t kGruSteps = 2000;
@@ -239,9 +235,8 @@ Status run(const TrainOptions &options) {
 
 void addTrainCommand(CommandLine &line) {
   auto options = std::make_shared<TrainOptions>();
-  CLI::App *command =
-      line.addCommand("train", "Train a decoder on recordings",
-                      [options] { return run(*options); });
+  CLI::App *command = line.addCommand("train", "Train a decoder on recordings",
+                                      [options] { return run(*options); });
   command->add_option("recipe", options->recipe,
                       "A recipe (TOML, docs/training.md); left out, the one "
                       "for any recording");
@@ -251,8 +246,9 @@ void addTrainCommand(CommandLine &line) {
                       "Folder for weights, report, log and checkpoints");
   command->add_option("--weights", options->weights,
                       "Safetensors to start from; random weights without it");
-  command->add_option("--seed", options->seed,
-                      "Of random weights, batches and augmentation")
+  command
+      ->add_option("--seed", options->seed,
+                   "Of random weights, batches and augmentation")
       ->capture_default_str();
   command->add_option("--steps", options->steps, "Instead of the recipe's")
       ->check(CLI::PositiveNumber);
@@ -275,9 +271,10 @@ void addTrainCommand(CommandLine &line) {
   command->add_option("--expect", options->expected,
                       "Losses, gradient norms and outputs of those steps; the "
                       "metadata says how they were made");
-  command->add_option("--tol", options->tolerance,
-                      "Allowed error, relative to the largest magnitude of "
-                      "each expected tensor")
+  command
+      ->add_option("--tol", options->tolerance,
+                   "Allowed error, relative to the largest magnitude of "
+                   "each expected tensor")
       ->capture_default_str();
   command->footer("\nExamples:\n"
                   "  train --nwb session.nwb -o run\n"

@@ -76,9 +76,8 @@ Status limitSteps(Trainer &trainer, const std::string &name, int64_t most,
   BETZ_ASSIGN_OR_RETURN(double seconds, trainer.timeStep());
   // Scores on val take a share too.
   constexpr double kShareOfSteps = 0.85;
-  const int64_t steps =
-      std::clamp<int64_t>(int64_t(minutes * 60 * kShareOfSteps / seconds), 1,
-                          most);
+  const int64_t steps = std::clamp<int64_t>(
+      int64_t(minutes * 60 * kShareOfSteps / seconds), 1, most);
   if (steps < most)
     fmt::print(stderr,
                "betz: note: {} of the {}'s {} steps fit into {:g} minutes\n",
@@ -112,13 +111,13 @@ Result<TrainedNetwork> trainNetwork(const Network &network,
   if (!listCheckpoints(folder / "checkpoints").empty()) {
     BETZ_RETURN_IF_ERROR(trainer.resume({}));
   } else {
-    BETZ_ASSIGN_OR_RETURN(std::vector<float> weights,
-                          firstWeights(network, trainer.parameters(), options,
-                                       options.weights));
+    BETZ_ASSIGN_OR_RETURN(
+        std::vector<float> weights,
+        firstWeights(network, trainer.parameters(), options, options.weights));
     BETZ_RETURN_IF_ERROR(trainer.start(std::move(weights), {}));
     if (options.minutes)
-      BETZ_RETURN_IF_ERROR(limitSteps(trainer, network.name, recipe.steps,
-                                      *options.minutes));
+      BETZ_RETURN_IF_ERROR(
+          limitSteps(trainer, network.name, recipe.steps, *options.minutes));
   }
   BETZ_ASSIGN_OR_RETURN(trained.outcome, trainer.run());
   if (!trained.outcome.wasInterrupted)

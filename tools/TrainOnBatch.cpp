@@ -100,9 +100,7 @@ struct Output {
   std::vector<int64_t> shape;
   std::vector<float> values;
 
-  OutputBinding binding() {
-    return {number, DType::F32, values.data(), shape};
-  }
+  OutputBinding binding() { return {number, DType::F32, values.data(), shape}; }
 };
 
 class BatchTraining {
@@ -229,23 +227,22 @@ Status trainOnBatch(const TrainOptions &options) {
   for (const HostTensor &tensor : batch)
     if (tensor.name == "target" && !tensor.shape.empty())
       rows = std::max<int64_t>(rows, tensor.shape[0]);
-  BETZ_ASSIGN_OR_RETURN(
-      std::shared_ptr<const Program> program,
-      train::compileStep(*model.module, recipe->options,
-                         targetOf(options.device), rows, longestRow(batch)));
+  BETZ_ASSIGN_OR_RETURN(std::shared_ptr<const Program> program,
+                        train::compileStep(*model.module, recipe->options,
+                                           targetOf(options.device), rows,
+                                           longestRow(batch)));
   BETZ_ASSIGN_OR_RETURN(std::vector<train::Parameter> parameters,
                         train::readParameters(*program));
-  BETZ_ASSIGN_OR_RETURN(
-      std::vector<float> weights,
-      train::readWeights(parameters, false, options.weights));
+  BETZ_ASSIGN_OR_RETURN(std::vector<float> weights,
+                        train::readWeights(parameters, false, options.weights));
   BETZ_ASSIGN_OR_RETURN(
       std::shared_ptr<Device> device,
       openDevice(options.device, {.threads = options.threads}));
   BETZ_ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
                         Session::create(program, device));
   BatchTraining training(std::move(session), *recipe, std::move(batch));
-  BETZ_RETURN_IF_ERROR(training.run(std::move(weights))
-                           .withContext(options.input.string()));
+  BETZ_RETURN_IF_ERROR(
+      training.run(std::move(weights)).withContext(options.input.string()));
 
   BETZ_ASSIGN_OR_RETURN(std::vector<NamedValues> expected,
                         readExpected(expectedFile));

@@ -61,9 +61,8 @@ Result<Json> writeShard(const fs::path &folder, const Checkpoint &checkpoint,
   BETZ_RETURN_IF_ERROR(
       writeHdf5(folder / name, [&](Hdf5Writer &writer) -> Status {
         for (const auto &[vector, values] : checkpoint.vectors) {
-          const std::span<const float> part =
-              std::span(values).subspan(size_t(range.from),
-                                        size_t(range.to - range.from));
+          const std::span<const float> part = std::span(values).subspan(
+              size_t(range.from), size_t(range.to - range.from));
           BETZ_RETURN_IF_ERROR(
               writer.floats("/" + vector, part, {int64_t(part.size())}));
         }
@@ -80,13 +79,12 @@ Status writeFiles(const fs::path &folder, const Checkpoint &checkpoint,
   for (const auto &[name, values] : checkpoint.vectors)
     names.push_back(name);
   for (int64_t i = 0; i < shards; ++i) {
-    BETZ_ASSIGN_OR_RETURN(
-        Json shard,
-        writeShard(folder, checkpoint, i, rangeOf(i, shards, size)));
+    BETZ_ASSIGN_OR_RETURN(Json shard, writeShard(folder, checkpoint, i,
+                                                 rangeOf(i, shards, size)));
     files.push_back(std::move(shard));
   }
-  Json manifest = {{"format", kFormat},       {"step", checkpoint.step},
-                   {"elements", size},        {"vectors", std::move(names)},
+  Json manifest = {{"format", kFormat},          {"step", checkpoint.step},
+                   {"elements", size},           {"vectors", std::move(names)},
                    {"shards", std::move(files)}, {"state", checkpoint.state}};
   manifest["xxh3"] = hashManifest(manifest);
   BETZ_RETURN_IF_ERROR(
@@ -197,7 +195,8 @@ Result<fs::path> writeCheckpoint(const fs::path &folder,
 Result<Checkpoint> readCheckpoint(const fs::path &path, int64_t part,
                                   int64_t parts) {
   if (parts < 1 || part < 0 || part >= parts)
-    return invalidArgument(fmt::format("there is no part {} of {}", part, parts));
+    return invalidArgument(
+        fmt::format("there is no part {} of {}", part, parts));
   BETZ_ASSIGN_OR_RETURN(Json manifest, readManifest(path));
   BETZ_ASSIGN_OR_RETURN(const Json *shards, getArray(manifest, "shards"));
   BETZ_ASSIGN_OR_RETURN(const Json *names, getArray(manifest, "vectors"));

@@ -30,9 +30,9 @@ struct Checkpoint {
 /// Writes `checkpoint` below `folder`, which is made if missing, and returns
 /// where. One of the same step is replaced. When anything fails nothing is
 /// left of it and all others stay as they are.
-Result<std::filesystem::path> writeCheckpoint(const std::filesystem::path &folder,
-                                              const Checkpoint &checkpoint,
-                                              int64_t shards = 1);
+Result<std::filesystem::path>
+writeCheckpoint(const std::filesystem::path &folder,
+                const Checkpoint &checkpoint, int64_t shards = 1);
 
 /// Reads a checkpoint, or of its vectors only part `part` of `parts` equal
 /// ranges, whatever the number of shards. A missing, cut or changed file is an

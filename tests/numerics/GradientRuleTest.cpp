@@ -239,42 +239,15 @@ OpCase twoLosses(CaseBuilder &b) {
 }
 
 const RuleCase kCases[] = {
-    {"add",
-     [](auto &b) {
-       return binary(b, "add", {2, 4}, {1, 2, 4});
-     }},
-    {"add_vector",
-     [](auto &b) {
-       return binary(b, "add", {2, 4}, {4});
-     }},
-    {"add_matrix",
-     [](auto &b) {
-       return binary(b, "add", {2, 4}, {2, 4});
-     }},
-    {"sub",
-     [](auto &b) {
-       return binary(b, "sub", {2, 4}, {1, 2, 4});
-     }},
-    {"sub_vector",
-     [](auto &b) {
-       return binary(b, "sub", {2, 4}, {4});
-     }},
-    {"sub_matrix",
-     [](auto &b) {
-       return binary(b, "sub", {2, 4}, {2, 4});
-     }},
-    {"mul",
-     [](auto &b) {
-       return binary(b, "mul", {2, 4}, {1, 2, 4});
-     }},
-    {"mul_vector",
-     [](auto &b) {
-       return binary(b, "mul", {2, 4}, {4});
-     }},
-    {"mul_matrix",
-     [](auto &b) {
-       return binary(b, "mul", {2, 4}, {2, 4});
-     }},
+    {"add", [](auto &b) { return binary(b, "add", {2, 4}, {1, 2, 4}); }},
+    {"add_vector", [](auto &b) { return binary(b, "add", {2, 4}, {4}); }},
+    {"add_matrix", [](auto &b) { return binary(b, "add", {2, 4}, {2, 4}); }},
+    {"sub", [](auto &b) { return binary(b, "sub", {2, 4}, {1, 2, 4}); }},
+    {"sub_vector", [](auto &b) { return binary(b, "sub", {2, 4}, {4}); }},
+    {"sub_matrix", [](auto &b) { return binary(b, "sub", {2, 4}, {2, 4}); }},
+    {"mul", [](auto &b) { return binary(b, "mul", {2, 4}, {1, 2, 4}); }},
+    {"mul_vector", [](auto &b) { return binary(b, "mul", {2, 4}, {4}); }},
+    {"mul_matrix", [](auto &b) { return binary(b, "mul", {2, 4}, {2, 4}); }},
     {"sigmoid", [](auto &b) { return unary(b, "sigmoid %x", kBatch, {5}); }},
     {"tanh", [](auto &b) { return unary(b, "tanh %x", kBatch, {5}); }},
     {"gelu", [](auto &b) { return unary(b, "gelu %x", kBatch, {5}); }},
@@ -305,9 +278,7 @@ const RuleCase kCases[] = {
     {"attention_block_map", mappedAttention},
     {"attention_of_slices", slicedAttention},
     {"transpose",
-     [](auto &b) {
-       return madeWeight(b, "transpose %w0", {{4, 3}}, 3, 4);
-     }},
+     [](auto &b) { return madeWeight(b, "transpose %w0", {{4, 3}}, 3, 4); }},
     {"subtract_mean",
      [](auto &b) {
        return madeWeight(b, "subtract_mean %w0 {dim = 0 : i64}", {{3, 4}}, 3,

@@ -207,8 +207,18 @@ TEST_F(TrainingStepTest, LossesAreWeightedAndAdded) {
                        outputs.at("loss.z").real[0] / 2);
 }
 
+TEST_F(TrainingStepTest, WithoutALossOnlyTheModelIsLeft) {
+  auto step = made({});
+  TensorMap inputs = {{"weights", batch().at("weights")},
+                      {"x", batch().at("x")}};
+  auto outputs = run(step, inputs);
+  EXPECT_EQ(outputs.at("y").real,
+            run(made({.losses = losses}), batch()).at("y").real);
+  EXPECT_FALSE(outputs.contains("loss"));
+  EXPECT_FALSE(outputs.contains("weights"));
+}
+
 TEST_F(TrainingStepTest, SaysWhatIsWrong) {
-  EXPECT_EQ(error({}), "a training step needs a loss");
   EXPECT_EQ(error({.losses = {{"u", "target"}}}),
             "a loss is of output 'u', which the model does not give");
   EXPECT_EQ(error({.losses = {{"y", ""}}}), "the loss of 'y' names no target");

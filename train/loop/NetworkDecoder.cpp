@@ -12,18 +12,17 @@ Result<NetworkDecoder>
 NetworkDecoder::create(std::shared_ptr<const Program> program,
                        std::shared_ptr<Device> device, int32_t rows) {
   BETZ_ASSIGN_OR_RETURN(uint32_t output, findOutput(*program, "behavior"));
-  BETZ_ASSIGN_OR_RETURN(std::unique_ptr<betz::Session> session,
-                        betz::Session::create(std::move(program), std::move(device)));
+  BETZ_ASSIGN_OR_RETURN(
+      std::unique_ptr<betz::Session> session,
+      betz::Session::create(std::move(program), std::move(device)));
   return NetworkDecoder(std::move(session), rows, output);
 }
 
 Status NetworkDecoder::setWeights(std::span<const float> trained,
                                   std::span<const float> frozen) {
-  BETZ_RETURN_IF_ERROR(
-      session->writeState("weights", std::as_bytes(trained)));
-  return frozen.empty()
-             ? Status::ok()
-             : session->writeState("frozen", std::as_bytes(frozen));
+  BETZ_RETURN_IF_ERROR(session->writeState("weights", std::as_bytes(trained)));
+  return frozen.empty() ? Status::ok()
+                        : session->writeState("frozen", std::as_bytes(frozen));
 }
 
 Status NetworkDecoder::predictBatch(const Batch &batch,

@@ -88,10 +88,11 @@ Status writeWeights(std::span<const Parameter> parameters,
                     const std::filesystem::path &path) {
   std::vector<SafeTensor> tensors;
   for (const Parameter &parameter : parameters)
-    tensors.push_back({parameter.name, "F32", parameter.shape,
-                       std::as_bytes((parameter.frozen ? frozen : trained)
-                                         .subspan(size_t(parameter.offset),
-                                                  size_t(parameter.elements())))});
+    tensors.push_back(
+        {parameter.name, "F32", parameter.shape,
+         std::as_bytes((parameter.frozen ? frozen : trained)
+                           .subspan(size_t(parameter.offset),
+                                    size_t(parameter.elements())))});
   return writeSafetensors(path, tensors, metadata);
 }
 

@@ -48,8 +48,7 @@ Result<uint32_t> findOutput(const Program &program, std::string_view name) {
   for (uint32_t i = 0; i < program.outputs.size(); ++i)
     if (program.outputs[i].name == name)
       return i;
-  return invalidArgument(
-      fmt::format("the program has no output \"{}\"", name));
+  return invalidArgument(fmt::format("the program has no output \"{}\"", name));
 }
 
 } // namespace betz::train

@@ -45,17 +45,19 @@ Trainer::Trainer(std::unique_ptr<betz::Session> session, NetworkDecoder forward,
     : session(std::move(session)), forward(std::move(forward)),
       dataset(&dataset), options(options), folder(std::move(folder)) {}
 
-Result<std::unique_ptr<Trainer>>
-Trainer::create(TrainingPrograms programs, std::shared_ptr<Device> device,
-                const Dataset &dataset, const TrainerOptions &options,
-                std::filesystem::path folder) {
+Result<std::unique_ptr<Trainer>> Trainer::create(TrainingPrograms programs,
+                                                 std::shared_ptr<Device> device,
+                                                 const Dataset &dataset,
+                                                 const TrainerOptions &options,
+                                                 std::filesystem::path folder) {
   BETZ_ASSIGN_OR_RETURN(std::vector<Parameter> table,
                         readParameters(*programs.step));
-  BETZ_ASSIGN_OR_RETURN(NetworkDecoder forward,
-                        NetworkDecoder::create(programs.forward, device,
-                                               options.batches.rows));
-  BETZ_ASSIGN_OR_RETURN(std::unique_ptr<betz::Session> session,
-                        betz::Session::create(programs.step, std::move(device)));
+  BETZ_ASSIGN_OR_RETURN(
+      NetworkDecoder forward,
+      NetworkDecoder::create(programs.forward, device, options.batches.rows));
+  BETZ_ASSIGN_OR_RETURN(
+      std::unique_ptr<betz::Session> session,
+      betz::Session::create(programs.step, std::move(device)));
   std::unique_ptr<Trainer> trainer(new Trainer(std::move(session),
                                                std::move(forward), dataset,
                                                options, std::move(folder)));
@@ -72,10 +74,10 @@ Status Trainer::writeStates(const Checkpoint &checkpoint) {
     BETZ_RETURN_IF_ERROR(session->writeState(
         name, std::as_bytes(std::span<const float>(found->second))));
   }
-  return frozen.empty() ? Status::ok()
-                        : session->writeState(
-                              "frozen",
-                              std::as_bytes(std::span<const float>(frozen)));
+  return frozen.empty()
+             ? Status::ok()
+             : session->writeState(
+                   "frozen", std::as_bytes(std::span<const float>(frozen)));
 }
 
 /// Lines of steps after this one are of a run that did not come to its next
@@ -159,8 +161,8 @@ Status Trainer::submitStep(const Batch &batch) {
   inputs.bindBatch(batch, dataset->outputs());
   const std::vector<int64_t> one = {1};
   std::vector<OutputBinding> outputs;
-  for (auto [name, to] : {std::pair("loss", &loss),
-                          std::pair("grad_squares", &gradSquares)}) {
+  for (auto [name, to] :
+       {std::pair("loss", &loss), std::pair("grad_squares", &gradSquares)}) {
     BETZ_ASSIGN_OR_RETURN(uint32_t output,
                           findOutput(session->program(), name));
     outputs.push_back({output, DType::F32, to, one});
@@ -207,11 +209,12 @@ void Trainer::drawProgress() const {
       std::chrono::duration<double>(Clock::now() - began).count();
   const double left = seconds / double(std::max<int64_t>(step, 1)) *
                       double(options.schedule.steps - step);
-  fmt::print(stderr,
-             "\r\033[Ktraining: step {} of {}, loss {:.4f}, rate {:.2e}, val R² "
-             "{:.4f}, {:.0f} s left",
-             step, options.schedule.steps, double(loss), double(schedule[0]),
-             best.step < 0 ? 0.0 : best.valR2, left);
+  fmt::print(
+      stderr,
+      "\r\033[Ktraining: step {} of {}, loss {:.4f}, rate {:.2e}, val R² "
+      "{:.4f}, {:.0f} s left",
+      step, options.schedule.steps, double(loss), double(schedule[0]),
+      best.step < 0 ? 0.0 : best.valR2, left);
 }
 
 Status Trainer::save() {
@@ -241,7 +244,8 @@ Status Trainer::save() {
 Status Trainer::prune() {
   std::vector<Best> ranked = scores;
   std::ranges::sort(ranked, [](const Best &one, const Best &other) {
-    return std::pair(-one.valR2, one.step) < std::pair(-other.valR2, other.step);
+    return std::pair(-one.valR2, one.step) <
+           std::pair(-other.valR2, other.step);
   });
   ranked.resize(std::min(ranked.size(), size_t(options.keepBest)));
   const std::vector<std::filesystem::path> all = listCheckpoints(checkpoints());
@@ -323,13 +327,16 @@ Result<TrainingOutcome> Trainer::run() {
     BETZ_RETURN_IF_ERROR(save());
   outcome.steps = step;
   outcome.best = best;
-  outcome.seconds =
-      secondsBefore +
-      std::chrono::duration<double>(Clock::now() - began).count();
+  outcome.seconds = secondsBefore +
+                    std::chrono::duration<double>(Clock::now() - began).count();
   return outcome;
 }
 
 Status Trainer::loadBest() {
+  if (best.step < 0)
+    return invalidArgument(
+        "no score on val is a number: does behaviour vary in the val split? "
+        "betz data protocol shows it");
   BETZ_ASSIGN_OR_RETURN(
       Checkpoint checkpoint,
       readCheckpoint(checkpoints() / fmt::format("step-{:08}", best.step)));

@@ -61,10 +61,11 @@ struct TrainingOutcome {
 class Trainer {
 public:
   /// `dataset` must outlive it.
-  static Result<std::unique_ptr<Trainer>>
-  create(TrainingPrograms programs, std::shared_ptr<Device> device,
-         const Dataset &dataset, const TrainerOptions &options,
-         std::filesystem::path folder);
+  static Result<std::unique_ptr<Trainer>> create(TrainingPrograms programs,
+                                                 std::shared_ptr<Device> device,
+                                                 const Dataset &dataset,
+                                                 const TrainerOptions &options,
+                                                 std::filesystem::path folder);
 
   /// From step 0. The vectors are those of train/loop/Parameters.h.
   Status start(std::vector<float> weights, std::vector<float> frozen);
@@ -82,7 +83,8 @@ public:
   /// one, and names the step.
   Result<TrainingOutcome> run();
 
-  /// Weights of the best checkpoint on val, now the decoder's.
+  /// Weights of the best checkpoint on val, now the decoder's. An error where
+  /// no score was a number.
   Status loadBest();
   const NetworkDecoder &decoder() const { return forward; }
   std::span<const float> weights() const { return average; }
