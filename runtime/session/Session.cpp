@@ -36,6 +36,8 @@ Session::create(std::shared_ptr<const Program> program,
 }
 
 Status Session::allocateStates() {
+  if (program().states.empty())
+    return Status::ok();
   int64_t bytes = 0;
   for (const TensorSpec &state : program().states) {
     loaded.stateOffsets.push_back(bytes);
