@@ -173,7 +173,8 @@ class BenchOutput(unittest.TestCase):
         found = self.benchmarks(BENCH / "bench_data")
         self.assertEqual(set(found), {"safetensors_open", "recording_open",
                                       "windows_index", "windows_stream",
-                                      "synth"})
+                                      "synth", "train_batches",
+                                      "train_batches_augmented"})
 
     def test_bench_pool(self):
         found = self.benchmarks(BENCH / "bench_pool")

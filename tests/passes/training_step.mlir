@@ -19,11 +19,11 @@ module attributes {betz.phase = "model", betz.symbols = ["batch"]} {
   }
 
   // CHECK-LABEL: func @main
-  // CHECK-SAME: (%[[W:[^ :]+]]: tensor<64xf32> {betz.input = "weights"}
-  // CHECK-SAME: %[[M1:[^ :]+]]: tensor<64xf32> {betz.input = "moment1"}
-  // CHECK-SAME: %[[M2:[^ :]+]]: tensor<64xf32> {betz.input = "moment2"}
+  // CHECK-SAME: (%[[W:[^ :]+]]: tensor<64xf32> {betz.input = "weights", betz.state}
+  // CHECK-SAME: %[[M1:[^ :]+]]: tensor<64xf32> {betz.input = "moment1", betz.state}
+  // CHECK-SAME: %[[M2:[^ :]+]]: tensor<64xf32> {betz.input = "moment2", betz.state}
   // CHECK-SAME: %[[S:[^ :]+]]: tensor<4xf32> {betz.input = "schedule"}
-  // CHECK-SAME: %[[F:[^ :]+]]: tensor<64xf32> {betz.input = "frozen"}
+  // CHECK-SAME: %[[F:[^ :]+]]: tensor<64xf32> {betz.input = "frozen", betz.state}
   // CHECK-SAME: %[[X:[^ :]+]]: tensor<?x3xf32, #betz.rows<"batch">> {betz.alias = "features", betz.input = "x"}
   // CHECK-SAME: %[[Y:[^ :]+]]: tensor<?x4xf32, #betz.rows<"batch">> {betz.input = "target"}
   // CHECK-DAG: %[[VIEW:.+]] = betz.slice %[[W]] {betz.section = "weights", offset = 0 : i64} : (tensor<64xf32>) -> tensor<12xf32>
