@@ -16,6 +16,15 @@
 
 namespace betz {
 
+/// For outputs that are files only: "-" is no name of one.
+inline const CLI::Validator kFileName(
+    [](std::string &name) {
+      return name == "-" ? std::string("cannot go to standard output; give a "
+                                       "file's name")
+                         : std::string();
+    },
+    "");
+
 class CommandLine {
 public:
   CommandLine(std::string program, std::string description);

@@ -196,8 +196,10 @@ void addCompileCommand(CommandLine &line) {
                       [options] { return run(*options); });
   addModelOptions(*command, options->model);
   addTargetOptions(*command, options->compile);
-  command->add_option("-o,--output", options->output,
-                      "The program to write; required without --stop-after");
+  command
+      ->add_option("-o,--output", options->output,
+                   "The program to write; required without --stop-after")
+      ->check(kFileName);
   command->add_option("--json", options->json,
                       "Write a report to FILE, or - for standard output");
   command->add_option("--stop-after", options->stopAfter,

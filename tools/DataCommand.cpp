@@ -469,6 +469,7 @@ void addSynth(CommandLine &line, CLI::App *data) {
       },
       data);
   command->add_option("-o,--output", options->output, "The NWB file to write")
+      ->check(kFileName)
       ->required();
   command
       ->add_option("--trials", options->spec.trials,

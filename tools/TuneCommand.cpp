@@ -73,6 +73,7 @@ void addTuneCommand(CommandLine &line) {
   command
       ->add_option("-o,--output", options->output,
                    "Where the tuned program goes; may be the program itself")
+      ->check(kFileName)
       ->required();
   command
       ->add_option("--events", options->events,

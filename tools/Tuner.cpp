@@ -11,10 +11,10 @@
 #include "tools/TuneReport.h"
 
 #include <algorithm>
+#include <array>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <mutex>
-#include <numeric>
 
 namespace betz {
 namespace {
@@ -255,28 +255,51 @@ private:
                           Session::create(untuned, machine.device));
     BETZ_ASSIGN_OR_RETURN(std::unique_ptr<Session> tunedSession,
                           Session::create(tuned, machine.device));
-    for (size_t plan = 0; plan < report.steps.size(); ++plan) {
-      StepTimes &times = report.steps[plan];
-      HostStep given = makeStep(*program, session->target(), plan, events);
-      HostStep other = makeStep(*program, session->target(), plan, events);
-      BETZ_ASSIGN_OR_RETURN(times.given, timeStep(*session, given));
-      BETZ_ASSIGN_OR_RETURN(times.untuned, timeStep(*untunedSession, other));
-      BETZ_ASSIGN_OR_RETURN(times.tuned, timeStep(*tunedSession, other));
-      for (size_t i = 0; i < given.outputs.size(); ++i)
-        if (given.outputs[i].data != other.outputs[i].data)
-          return internalError(
-              fmt::format("output \"{}\" has other bits with the tuned tiles; "
-                          "the program is not written",
-                          given.outputs[i].name));
-    }
+    for (size_t plan = 0; plan < report.steps.size(); ++plan)
+      BETZ_RETURN_IF_ERROR(compareSteps(
+          plan, {session.get(), untunedSession.get(), tunedSession.get()}));
     const size_t target = size_t(&session->target() - program->targets.data());
     tuned->targets[target].tuning = tuningRecord(report).dump();
     return TuningResult{std::move(tuned), std::move(report)};
   }
 
-  static Result<double> timeStep(Session &session, HostStep &step) {
-    BETZ_RETURN_IF_ERROR(runStep(session, step));
-    return timeReplays(session.commands(), session.lastGraph());
+  /// Sessions of the program as it was, with the compiler's tiles, and tuned.
+  using Compared = std::array<Session *, 3>;
+
+  /// They take turns, since a device that has been at work runs slower.
+  Status compareSteps(size_t plan, const Compared &sessions) {
+    constexpr size_t kRounds = 9;
+    std::vector<HostStep> steps;
+    for (Session *one : sessions) {
+      steps.push_back(makeStep(*program, session->target(), plan, events));
+      BETZ_RETURN_IF_ERROR(runStep(*one, steps.back()));
+      BETZ_RETURN_IF_ERROR(checkBits(steps.front(), steps.back()));
+    }
+    std::array<std::vector<double>, 3> seconds;
+    for (size_t round = 0; round < kRounds; ++round)
+      for (size_t i = 0; i < sessions.size(); ++i) {
+        BETZ_ASSIGN_OR_RETURN(
+            double median,
+            timeReplays(sessions[i]->commands(), sessions[i]->lastGraph()));
+        seconds[i].push_back(median);
+      }
+    for (std::vector<double> &samples : seconds)
+      std::ranges::nth_element(samples, samples.begin() + kRounds / 2);
+    StepTimes &times = report.steps[plan];
+    times.given = seconds[0][kRounds / 2];
+    times.untuned = seconds[1][kRounds / 2];
+    times.tuned = seconds[2][kRounds / 2];
+    return Status::ok();
+  }
+
+  static Status checkBits(const HostStep &given, const HostStep &other) {
+    for (size_t i = 0; i < given.outputs.size(); ++i)
+      if (given.outputs[i].data != other.outputs[i].data)
+        return internalError(
+            fmt::format("output \"{}\" has other bits with other tiles; the "
+                        "program is not written",
+                        given.outputs[i].name));
+    return Status::ok();
   }
 
   const std::shared_ptr<const Program> program;

@@ -57,6 +57,14 @@ int64_t attentionRows(const KernelSpec &spec,
   return core.queries > 64 && !skips && blocks >= 2 * kProcessors ? 128 : 64;
 }
 
+/// A row a warp; two of a gather's where there are many, whose loads are under
+/// way together.
+int64_t rowsOfBlock(const KernelSpec &spec, std::span<const int64_t> extents) {
+  const int64_t rows = spec.result().rows.evaluate(extents);
+  const bool many = rows >= 16 * 8 * kProcessors;
+  return many && std::holds_alternative<GatherCore>(spec.core) ? 16 : 8;
+}
+
 /// Code of one kernel for one instruction set.
 struct Job {
   const std::string *name;
@@ -181,7 +189,7 @@ void chooseTile(KernelSpec &spec, const Architecture &architecture,
     return;
   case Path::Rows:
     spec.plan.statisticLanes = 32;
-    spec.tile.rows = 8;
+    spec.tile.rows = rowsOfBlock(spec, extents);
     return;
   }
 }

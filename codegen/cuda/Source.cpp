@@ -131,6 +131,7 @@ private:
     header = "rows.cuh";
     rowsFunction("rows", spec.result().rows);
     constant("rowsPerBlock", spec.tile.rows);
+    constant("warps", blockThreads / 32);
     threads = blockThreads;
     bounds = ", 4"; // ptxas aims at more, and spills for it
   }
@@ -574,7 +575,7 @@ private:
         "  finish(float (&values)[V], const Reads<V> &reads, int64 row,\n"
         "         int column, int valid, float ownScale) const {{\n"
         "    float other[V];\n{}"
-        "    storeColumns<V, {}>(values, static_cast<{} "
+        "    storeColumns<V, {}, {}>(values, static_cast<{} "
         "*>(operands.pointers[{}]) + {} + row * {} + column, valid);\n"
         "  }}\n"
         "  template <int V> __device__ __forceinline__ void\n"
@@ -584,8 +585,10 @@ private:
         "           ownScale);\n"
         "  }}\n}};\n",
         spec.operands.size(), all.member, all.read, all.apply,
-        boolText(isAligned(result)), typeName(result.dtype), spec.resultIndex(),
-        result.offset, result.rowStride);
+        boolText(isAligned(result)),
+        boolText(std::holds_alternative<GatherCore>(spec.core)),
+        typeName(result.dtype), spec.resultIndex(), result.offset,
+        result.rowStride);
   }
 
   std::string assemble() const {

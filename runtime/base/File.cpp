@@ -187,8 +187,12 @@ bool isSameFile(const std::filesystem::path &one,
   if (std::filesystem::exists(one, error))
     return std::filesystem::is_regular_file(one, error) &&
            std::filesystem::equivalent(one, other, error);
-  return std::filesystem::weakly_canonical(one, error) ==
-         std::filesystem::weakly_canonical(other, error);
+  // Of a relative path nothing of which exists, weakly_canonical keeps "./".
+  const auto canonical = [&](const std::filesystem::path &path) {
+    return std::filesystem::weakly_canonical(
+        std::filesystem::absolute(path, error), error);
+  };
+  return canonical(one) == canonical(other);
 }
 
 Status checkFolder(const std::filesystem::path &path) {

@@ -136,15 +136,24 @@ template <> struct Fetched<bf16, 8, true> {
   }
 };
 
-template <int V, bool aligned>
+/// Sixteen bytes; `streams`: to leave the caches first, for what outgrows them.
+template <bool streams, typename Vector>
+__device__ __forceinline__ void storeVector(void *to, Vector value) {
+  if constexpr (streams)
+    __stcs(static_cast<Vector *>(to), value);
+  else
+    *static_cast<Vector *>(to) = value;
+}
+
+template <int V, bool aligned, bool streams>
 __device__ __forceinline__ void storeColumns(const float (&values)[V],
                                              float *to, int valid) {
   if constexpr (aligned && V % 4 == 0) {
     if (valid > 0) {
 #pragma unroll
       for (int i = 0; i < V; i += 4)
-        *reinterpret_cast<float4 *>(to + i) =
-            make_float4(values[i], values[i + 1], values[i + 2], values[i + 3]);
+        storeVector<streams>(to + i, make_float4(values[i], values[i + 1],
+                                                 values[i + 2], values[i + 3]));
     }
     return;
   }
@@ -154,14 +163,16 @@ __device__ __forceinline__ void storeColumns(const float (&values)[V],
       to[i] = values[i];
 }
 
-template <int V, bool aligned>
+template <int V, bool aligned, bool streams>
 __device__ __forceinline__ void storeColumns(const float (&values)[V], bf16 *to,
                                              int valid) {
   if constexpr (aligned && V == 8) {
     if (valid > 0)
-      *reinterpret_cast<uint4 *>(to) = make_uint4(
-          packBf16(values[0], values[1]), packBf16(values[2], values[3]),
-          packBf16(values[4], values[5]), packBf16(values[6], values[7]));
+      storeVector<streams>(
+          to, make_uint4(
+                  packBf16(values[0], values[1]), packBf16(values[2], values[3]),
+                  packBf16(values[4], values[5]),
+                  packBf16(values[6], values[7])));
     return;
   }
 #pragma unroll

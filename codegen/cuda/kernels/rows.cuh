@@ -14,9 +14,10 @@ namespace betz {
 template <typename Spec, typename Body>
 __device__ __forceinline__ void forWarpRows(const int64 *extents, Body body) {
   const int64 rows = Spec::rows(extents);
-  const int warps = blockDim.x / 32;
-  const int64 first = int64(blockIdx.x) * Spec::rowsPerBlock;
-  for (int i = warpOf(threadIdx.x); i < Spec::rowsPerBlock; i += warps)
+  const int64 first =
+      int64(blockIdx.x) * Spec::rowsPerBlock + warpOf(threadIdx.x);
+#pragma unroll 2 // so that loads of two rows are under way
+  for (int i = 0; i < Spec::rowsPerBlock; i += Spec::warps)
     if (first + i < rows)
       body(first + i);
 }

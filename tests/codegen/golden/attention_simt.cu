@@ -49,7 +49,7 @@ struct Epilogue {
   finish(float (&values)[V], const Reads<V> &reads, int64 row,
          int column, int valid, float ownScale) const {
     float other[V];
-    storeColumns<V, true>(values, static_cast<float *>(operands.pointers[4]) + 0 + row * 72 + column, valid);
+    storeColumns<V, true, false>(values, static_cast<float *>(operands.pointers[4]) + 0 + row * 72 + column, valid);
   }
   template <int V> __device__ __forceinline__ void
   finish(float (&values)[V], int64 row, int column, int valid,

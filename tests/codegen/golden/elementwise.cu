@@ -7,6 +7,7 @@ struct Spec {
     return extents[0] * 4 + 0;
   }
   static constexpr int rowsPerBlock = 8;
+  static constexpr int warps = 8;
   static constexpr int columns = 64;
   const bf16 *x;
   struct Row {
@@ -54,7 +55,7 @@ struct Epilogue {
 #pragma unroll
     for (int i = 0; i < V; ++i)
       values[i] = values[i] * other[i];
-    storeColumns<V, true>(values, static_cast<bf16 *>(operands.pointers[3]) + 0 + row * 64 + column, valid);
+    storeColumns<V, true, false>(values, static_cast<bf16 *>(operands.pointers[3]) + 0 + row * 64 + column, valid);
   }
   template <int V> __device__ __forceinline__ void
   finish(float (&values)[V], int64 row, int column, int valid,

@@ -10,7 +10,8 @@ struct Spec {
   static __device__ __forceinline__ int64 rows(const int64 *extents) {
     return extents[1] * 1 + 0;
   }
-  static constexpr int rowsPerBlock = 8;
+  static constexpr int rowsPerBlock = 16;
+  static constexpr int warps = 8;
   static constexpr int columns = 96;
   struct Row {
     const bf16 *from0;
@@ -43,7 +44,7 @@ struct Epilogue {
   finish(float (&values)[V], const Reads<V> &reads, int64 row,
          int column, int valid, float ownScale) const {
     float other[V];
-    storeColumns<V, true>(values, static_cast<bf16 *>(operands.pointers[4]) + 0 + row * 96 + column, valid);
+    storeColumns<V, true, true>(values, static_cast<bf16 *>(operands.pointers[4]) + 0 + row * 96 + column, valid);
   }
   template <int V> __device__ __forceinline__ void
   finish(float (&values)[V], int64 row, int column, int valid,

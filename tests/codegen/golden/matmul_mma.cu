@@ -58,7 +58,7 @@ struct Epilogue {
 #pragma unroll
     for (int i = 0; i < V; ++i)
       values[i] = values[i] + other[i];
-    storeColumns<V, true>(values, static_cast<bf16 *>(operands.pointers[5]) + 0 + row * 1536 + column, valid);
+    storeColumns<V, true, false>(values, static_cast<bf16 *>(operands.pointers[5]) + 0 + row * 1536 + column, valid);
   }
   template <int V> __device__ __forceinline__ void
   finish(float (&values)[V], int64 row, int column, int valid,

@@ -7,6 +7,7 @@ struct Spec {
     return extents[0] * 4 + 0;
   }
   static constexpr int rowsPerBlock = 8;
+  static constexpr int warps = 8;
   static constexpr bool layer = true;
   static constexpr float eps = 1e-05f;
   static constexpr int columns = 36;
@@ -40,7 +41,7 @@ struct Epilogue {
   finish(float (&values)[V], const Reads<V> &reads, int64 row,
          int column, int valid, float ownScale) const {
     float other[V];
-    storeColumns<V, false>(values, static_cast<bf16 *>(operands.pointers[3]) + 0 + row * 36 + column, valid);
+    storeColumns<V, false, false>(values, static_cast<bf16 *>(operands.pointers[3]) + 0 + row * 36 + column, valid);
   }
   template <int V> __device__ __forceinline__ void
   finish(float (&values)[V], int64 row, int column, int valid,

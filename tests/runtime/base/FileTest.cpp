@@ -87,6 +87,8 @@ TEST_F(FileTest, OutputsAreCheckedBeforeWorkBegins) {
   };
   EXPECT_NE(message({folder / "link"}).find("would replace"),
             std::string::npos);
+  EXPECT_NE(message({"none-yet", "./none-yet"}).find("two outputs"),
+            std::string::npos);
   EXPECT_NE(message({out, "", folder / "." / "out"}).find("two outputs"),
             std::string::npos);
   EXPECT_NE(message({folder}).find("is a folder"), std::string::npos);

@@ -46,6 +46,8 @@ TEST_F(TuneCommand, OutputsAreCheckedFirst) {
             std::string::npos);
   EXPECT_NE(error({"-o", path("t"), "--json", path("m.betz")}).find("m.betz"),
             std::string::npos);
+  EXPECT_NE(error({"-o", "-"}).find("cannot go to standard output"),
+            std::string::npos);
   EXPECT_NE(error({}).find("--output"), std::string::npos);
 }
 
