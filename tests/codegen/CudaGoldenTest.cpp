@@ -4,7 +4,7 @@
 //     --gtest_filter='*CudaGolden*'
 #include "codegen/cuda/Source.h"
 #include "runtime/base/File.h"
-#include "tests/codegen/CudaSpecs.h"
+#include "tests/codegen/TrainingSpecs.h"
 
 #include <cstdlib>
 #include <gtest/gtest.h>
@@ -54,7 +54,17 @@ std::vector<Golden> goldens() {
           {"attention_simt", ampere, attentionSpec(3, 24, false, DType::F32)},
           {"gather", hopper, gatherSpec()},
           {"norm", hopper, normSpec()},
-          {"elementwise", ampere, elementwiseSpec()}};
+          {"elementwise", ampere, elementwiseSpec()},
+          {"contract_mma", hopper, contractSpec(512, 512, DType::BF16, 256)},
+          {"attention_grad_q", hopper,
+           attentionGradSpec(heads, AttentionPart::QueryGrad)},
+          {"attention_grad_kv", ampere,
+           attentionGradSpec(heads, AttentionPart::KeyValueGrad)},
+          {"scatter_sum", hopper, scatterSpec(200, 96, DType::BF16)},
+          {"square_sum", hopper, squareSumSpec(1, 6400)},
+          {"join", ampere, joinVectorsSpec()},
+          {"adamw", hopper, adamwSpec(6400, 1)},
+          {"dropout", hopper, dropoutSpec(72, DType::BF16)}};
 }
 
 class CudaGolden : public testing::TestWithParam<Golden> {};
