@@ -43,8 +43,8 @@ Status SourceWriter::writeCore(const AttentionCore &core) {
   if (isTensorPath()) {
     writeAttentionTile(core, nullptr);
   } else {
-    beginAttentionSimt(core);
     constant("queryTile", spec.tile.rows);
+    beginAttentionSimt(core);
     body = "  attentionSimt(spec, epilogue, extents);\n";
   }
   return Status::ok();

@@ -47,6 +47,7 @@ KernelSpec elementwiseSpec() {
 
 std::vector<Golden> goldens() {
   const char *hopper = "cuda:sm_90a", *ampere = "cuda:sm_80";
+  const GradCase heads{GradCase::Ragged, 8, 8, 64, true, DType::BF16};
   return {{"matmul_tma", hopper, matmulSpec(512, 1536, DType::BF16)},
           {"matmul_mma", ampere, matmulSpec(512, 1536, DType::BF16)},
           {"matmul_simt", hopper, matmulSpec(512, 40, DType::F32)},
