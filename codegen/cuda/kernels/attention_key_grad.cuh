@@ -44,8 +44,8 @@ public:
     loadTile(keyTile, spec.k, Spec::kStride, kvHead, firstKey, endKey, BK);
     loadTile(keyTile + keyBytes, spec.v, Spec::vStride, kvHead, firstKey,
              endKey, BK);
-    lastBatch = batchOf(spec, endKey - 1, extents);
-    at = {batchOf(spec, firstKey, extents), 0, 0, {}};
+    lastBatch = int(batchOf(spec, endKey - 1, extents));
+    at = {int(batchOf(spec, firstKey, extents)), 0, 0};
     enterBatch();
     Step step = nextSeen();
     loadStep(step, 0);
@@ -66,11 +66,9 @@ public:
 
 private:
   /// Queries from `query` on of a head (of those that read the key head) of a
-  /// batch element, whose keys are `keys`.
+  /// batch element.
   struct Step {
-    int64 batch;
-    int head, query;
-    KeyRange keys;
+    int batch, head, query;
   };
 
   /// The next queries that may see some of the block's keys; behind the last
@@ -102,11 +100,12 @@ private:
   __device__ __forceinline__ void enterBatch() {
     if (at.batch > lastBatch)
       return;
-    at.keys = keyRange(spec, at.batch);
-    pieceFirst = max(at.keys.first, firstKey);
-    pieceEnd = min(at.keys.end, endKey);
+    const KeyRange keys = keyRange(spec, at.batch);
+    pieceFirst = max(keys.first, firstKey);
+    pieceEnd = min(keys.end, endKey);
     if constexpr (Spec::skipsByTime) {
       earliest = 0x7fffffff, latest = -0x7fffffff - 1;
+#pragma unroll 1 // here and below registers are short
       for (int key = pieceFirst + lane; key < pieceEnd; key += 32) {
         earliest = min(earliest, spec.keyTime[key]);
         latest = max(latest, spec.keyTime[key]);
@@ -121,10 +120,11 @@ private:
       return false;
     const int last = min(at.query + BQ, Spec::queries) - 1;
     if constexpr (Spec::skipsCausal)
-      if (pieceFirst > at.keys.end - Spec::queries + last)
+      if (pieceFirst > keyRange(spec, at.batch).end - Spec::queries + last)
         return false;
     if constexpr (Spec::skipsByTime) {
       bool seen = false;
+#pragma unroll 1
       for (int q = at.query + lane; q <= last; q += 32)
         seen = seen || (spec.bounds[2 * q] <= latest &&
                         earliest <= spec.bounds[2 * q + 1]);
@@ -138,9 +138,10 @@ private:
 
   /// Whether one of the map's rows shows one of the piece's columns.
   __device__ __forceinline__ bool mapShows(int firstRow, int lastRow) const {
-    const int first = (pieceFirst - at.keys.first) / Spec::mapBlock;
-    const int last = min((pieceEnd - 1 - at.keys.first) / Spec::mapBlock,
-                         Spec::mapColumns - 1);
+    const int start = keyRange(spec, at.batch).first;
+    const int first = (pieceFirst - start) / Spec::mapBlock;
+    const int last =
+        min((pieceEnd - 1 - start) / Spec::mapBlock, Spec::mapColumns - 1);
     for (int row = firstRow; row <= lastRow; ++row)
       for (int column = first; column <= last; ++column)
         if (spec.blockMap[row * Spec::mapColumns + column] != 0)
@@ -176,7 +177,7 @@ private:
   __device__ __forceinline__ void loadStep(const Step &step, int slot) const {
     if (step.batch <= lastBatch) {
       const int head = kvHead * group + step.head;
-      const int64 first = step.batch * Spec::queries;
+      const int64 first = int64(step.batch) * Spec::queries;
       const int64 shared = Spec::sharedQuery ? 0 : first;
       loadTile(stageAt(slot), spec.q, Spec::qStride, head, shared + step.query,
                shared + Spec::queries, BQ);
@@ -211,6 +212,7 @@ private:
                                         const float *lse) const {
     constexpr float log2e = 1.4426950408889634f;
     constexpr float factor = float(Spec::scale * 1.4426950408889634);
+    const KeyRange range = keyRange(spec, step.batch);
     int keys[2], times[2] = {};
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -223,16 +225,14 @@ private:
 #pragma unroll
       for (int j = 0; j < 2; ++j) {
         const int local = n * 8 + lane % 4 * 2 + j, q = step.query + local;
-        const QueryView view =
-            viewOf(spec, min(q, Spec::queries - 1), step.keys);
+        const QueryView view = viewOf(spec, min(q, Spec::queries - 1), range);
         const float shift = lse[local] * log2e, delta = lse[BQ + local];
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
           const int key = keys[half];
-          const bool seen =
-              q < Spec::queries && key >= step.keys.first &&
-              key < step.keys.end &&
-              sees(spec, view, step.keys, key, times[half]);
+          const bool seen = q < Spec::queries && key >= range.first &&
+                            key < range.end &&
+                            sees(spec, view, range, key, times[half]);
           float &weight = weights[n][half * 2 + j];
           float &slope = slopes[n][half * 2 + j];
           weight = seen ? exp2Fast(fmaf(weight, factor, -shift)) : 0.0f;
@@ -276,7 +276,7 @@ private:
   uint32 keyTile;
   int warp, lane;
   int kvHead, firstKey, endKey;
-  int64 lastBatch;
+  int lastBatch;
   Step at; // what comes after the steps so far
   int pieceFirst, pieceEnd, earliest, latest; // of at's keys in the block
   float keySums[D / 8][4] = {}, valueSums[D / 8][4] = {};
