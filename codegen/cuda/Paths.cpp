@@ -37,8 +37,10 @@ Path attentionPath(const KernelSpec &spec, bool isHopper) {
     tensors = tensors && fits(spec, core.v);
   if (grad && grad->dout >= 0)
     tensors = tensors && fits(spec, grad->dout);
+  // Sums of keys and values of large heads leave no registers for times.
+  const bool held = core.keyTime < 0 || core.headSize <= 96;
   if (ofKeys)
-    return tensors ? Path::AttentionKeysMma : Path::AttentionKeysSimt;
+    return tensors && held ? Path::AttentionKeysMma : Path::AttentionKeysSimt;
   if (!tensors)
     return Path::AttentionSimt;
   return isHopper && core.headSize == 64 ? Path::AttentionWgmma
