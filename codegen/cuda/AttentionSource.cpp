@@ -106,10 +106,9 @@ void SourceWriter::writeAttentionTile(const AttentionCore &core,
   const int64_t pitch = core.headSize * 2 + (wgmma ? 0 : 16);
   const int64_t queryRows = spec.tile.rows * (queryGrad ? 2 : 1);
   useShared((queryRows + 4 * 64) * pitch + 64 * 8 + 2 * 64 * 4);
-  body =
-      fmt::format("  AttentionTile<Spec, {}>(spec, shared)\n"
-                  "      .run(epilogue, extents);\n",
-                  wgmma ? "AttentionWgmma" : "AttentionMma<Spec::headSize>");
+  body = fmt::format("  AttentionTile<Spec, {}>(spec, shared)\n"
+                     "      .run(epilogue, extents);\n",
+                     wgmma ? "AttentionWgmma" : "AttentionMma<Spec::headSize>");
 }
 
 void SourceWriter::writeAttentionKeyGrad(const AttentionGradCore &core) {
@@ -154,9 +153,9 @@ void SourceWriter::writeAttentionGradSimt(const AttentionGradCore &core) {
   const bool ofKeys = core.part == AttentionPart::KeyValueGrad;
   constant(ofKeys ? "keyTile" : "queryTile", spec.tile.rows);
   body = fmt::format("  attention{}Simt(spec, epilogue, extents);\n",
-                     ofKeys                                ? "KeyGrad"
+                     ofKeys                               ? "KeyGrad"
                      : core.part == AttentionPart::LogSum ? "LogSum"
-                                                           : "QueryGrad");
+                                                          : "QueryGrad");
 }
 
 } // namespace betz::cuda

@@ -80,9 +80,9 @@ void chooseScatterTile(KernelSpec &spec) {
 /// 2048 elements: of a few rows, or a piece of one.
 TileConfig elementTile(const KernelSpec &spec) {
   const int64_t columns = tiles(spec.result().columns, 8) * 8;
-  return columns > 1024 ? TileConfig{.rows = 1, .columns = 2048}
-                        : TileConfig{.rows = 2048 / columns,
-                                     .columns = columns};
+  return columns > 1024
+             ? TileConfig{.rows = 1, .columns = 2048}
+             : TileConfig{.rows = 2048 / columns, .columns = columns};
 }
 
 /// A row a warp; two of a gather's where there are many, whose loads are under

@@ -102,16 +102,16 @@ Status SourceWriter::writeCore(const AdamwCore &core) {
   beginElements();
   const int32_t result = spec.resultIndex();
   bool aligned = true;
-  for (auto [what, number] : {std::pair{"weights", core.weights},
-                              std::pair{"moment1", core.moment1},
-                              std::pair{"moment2", core.moment2},
-                              std::pair{"gradient", core.gradient}}) {
+  for (auto [what, number] :
+       {std::pair{"weights", core.weights}, std::pair{"moment1", core.moment1},
+        std::pair{"moment2", core.moment2},
+        std::pair{"gradient", core.gradient}}) {
     field(what, number);
     aligned = aligned && isAligned(operand(number));
   }
-  for (auto [what, number] : {std::pair{"newWeights", result},
-                              std::pair{"newMoment1", result + 1},
-                              std::pair{"newMoment2", result + 2}}) {
+  for (auto [what, number] :
+       {std::pair{"newWeights", result}, std::pair{"newMoment1", result + 1},
+        std::pair{"newMoment2", result + 2}}) {
     resultField(what, number);
     aligned = aligned && isAligned(operand(number));
   }

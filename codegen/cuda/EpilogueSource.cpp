@@ -28,8 +28,7 @@ fmt::string_view binaryText(EpilogueStep::Kind kind, bool isShort) {
 std::string SourceWriter::operandRow(const OperandSpec &other) const {
   if (other.rows == spec.result().rows)
     return "row";
-  return other.rows.plus == 1 ? "0"
-                              : fmt::format("row % {}", other.rows.plus);
+  return other.rows.plus == 1 ? "0" : fmt::format("row % {}", other.rows.plus);
 }
 
 std::string SourceWriter::each(std::string_view what) {
@@ -51,10 +50,10 @@ SourceWriter::StepText SourceWriter::binaryStep(size_t number) const {
                       "valid);\n",
                       read, pointer(step.operand), operandRow(other),
                       other.rowStride),
-          fmt::format("    reads.{}.expand(other);\n{}", read,
-                      each(fmt::format(
-                          fmt::runtime(binaryText(step.kind, isShort())), first,
-                          second)))};
+          fmt::format(
+              "    reads.{}.expand(other);\n{}", read,
+              each(fmt::format(fmt::runtime(binaryText(step.kind, isShort())),
+                               first, second)))};
 }
 
 /// The mask follows from the element's row-major index.

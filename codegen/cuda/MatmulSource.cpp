@@ -91,9 +91,9 @@ void SourceWriter::writeMatmulTma(const MatmulCore &core) {
   waitsItself = true;
   auto map = [&](int32_t number, int64_t boxRows, bool interleaved) {
     const OperandSpec &matrix = operand(number);
-    return fmt::format("{{{}, {}, {}, {}, {}, {}}}", number,
-                       matrix.offset * 2, core.depth, matrix.rowStride * 2,
-                       boxRows, int(interleaved));
+    return fmt::format("{{{}, {}, {}, {}, {}, {}}}", number, matrix.offset * 2,
+                       core.depth, matrix.rowStride * 2, boxRows,
+                       int(interleaved));
   };
   globals += fmt::format(
       "extern \"C\" __constant__ MapDescription {}_maps[2] = {{\n    {},\n"

@@ -50,8 +50,7 @@ Path attentionPath(const KernelSpec &spec, bool isHopper) {
 Path matmulPath(const KernelSpec &spec, const MatmulCore &core, bool isHopper) {
   if (!fits(spec, core.x) || !fits(spec, core.weight))
     return Path::MatmulSimt;
-  return isHopper && core.columns % 32 == 0 ? Path::MatmulTma
-                                            : Path::MatmulMma;
+  return isHopper && core.columns % 32 == 0 ? Path::MatmulTma : Path::MatmulMma;
 }
 
 } // namespace
@@ -60,9 +59,13 @@ Path choosePath(const KernelSpec &spec, const Architecture &architecture) {
   const bool hopper = isHopper(architecture);
   return std::visit(
       Overloaded{
-          [&](const MatmulCore &core) { return matmulPath(spec, core, hopper); },
+          [&](const MatmulCore &core) {
+            return matmulPath(spec, core, hopper);
+          },
           [&](const AttentionCore &) { return attentionPath(spec, hopper); },
-          [&](const AttentionGradCore &) { return attentionPath(spec, hopper); },
+          [&](const AttentionGradCore &) {
+            return attentionPath(spec, hopper);
+          },
           [&](const ContractRowsCore &core) {
             return fits(spec, core.a) && fits(spec, core.b)
                        ? Path::ContractMma

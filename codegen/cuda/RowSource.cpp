@@ -35,7 +35,7 @@ void SourceWriter::writeNorm(NormForm form, double eps) {
 }
 
 void SourceWriter::writeVector(std::string_view what, std::string_view from,
-                 int32_t number) {
+                               int32_t number) {
   members += fmt::format(
       "  template <int V> __device__ __forceinline__ void\n"
       "  {}(float (&values)[V], int column, int valid) const {{\n    {}\n"
@@ -96,12 +96,11 @@ void SourceWriter::writeScale(const RowScaleSpec &scale, int64_t depth) {
 }
 
 void SourceWriter::writeRowSource(const std::vector<int32_t> &tables,
-                    const std::vector<int32_t> &indices) {
+                                  const std::vector<int32_t> &indices) {
   std::string fields, first, loads;
   for (size_t i = 0; i < tables.size(); ++i) {
     const OperandSpec &table = operand(tables[i]);
-    const std::string from =
-        indices.empty() ? "x" : fmt::format("table{}", i);
+    const std::string from = indices.empty() ? "x" : fmt::format("table{}", i);
     fields += fmt::format("    const {} *from{};\n", type(tables[i]), i);
     first += fmt::format(
         "{}{} + {} * {}", i ? ",\n            " : "", from,
@@ -121,8 +120,7 @@ void SourceWriter::writeRowSource(const std::vector<int32_t> &tables,
       "{}{}    }}\n  }};\n"
       "  __device__ __forceinline__ Row row(int64 row) const {{\n"
       "    return {{{}}};\n  }}\n",
-      fields, tables.size() > 1 ? "      float next[V];\n" : "", loads,
-      first);
+      fields, tables.size() > 1 ? "      float next[V];\n" : "", loads, first);
 }
 
 Status SourceWriter::writeCore(const RotaryCore &core) {
@@ -146,9 +144,8 @@ Status SourceWriter::writeCore(const RotaryCore &core) {
                          "  __device__ __forceinline__ double frequency(int "
                          "i) const {{\n    return frequencies[i];\n  }}\n",
                          place);
-  globals =
-      fmt::format("__constant__ double frequencies[{}] = {{{:.17g}}};\n",
-                  half, fmt::join(rotaryFrequencies(core, half), ", "));
+  globals = fmt::format("__constant__ double frequencies[{}] = {{{:.17g}}};\n",
+                        half, fmt::join(rotaryFrequencies(core, half), ", "));
   body = "  rotateRows(spec, epilogue, extents);\n";
   return Status::ok();
 }

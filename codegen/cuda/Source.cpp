@@ -54,8 +54,8 @@ Result<std::string> SourceWriter::write() {
       return invalidArgument(fmt::format("elements of type {}: CUDA kernels "
                                          "take f32, bf16 and i32",
                                          toString(operand.dtype)));
-  BETZ_RETURN_IF_ERROR(std::visit(
-      [&](const auto &core) { return writeCore(core); }, spec.core));
+  BETZ_RETURN_IF_ERROR(
+      std::visit([&](const auto &core) { return writeCore(core); }, spec.core));
   return assemble();
 }
 
@@ -63,7 +63,9 @@ std::string SourceWriter::type(int32_t number) const {
   return std::string(typeName(operand(number).dtype));
 }
 
-std::string SourceWriter::boolText(bool value) { return value ? "true" : "false"; }
+std::string SourceWriter::boolText(bool value) {
+  return value ? "true" : "false";
+}
 
 std::string SourceWriter::pointer(int32_t number) const {
   return fmt::format("static_cast<const {} *>(operands.pointers[{}]) + {}",
@@ -75,8 +77,8 @@ void SourceWriter::constant(std::string_view what, int64_t value) {
 }
 
 void SourceWriter::flag(std::string_view what, bool value) {
-  members += fmt::format("  static constexpr bool {} = {};\n", what,
-                         boolText(value));
+  members +=
+      fmt::format("  static constexpr bool {} = {};\n", what, boolText(value));
 }
 
 void SourceWriter::real(std::string_view what, double value) {
@@ -103,7 +105,8 @@ void SourceWriter::rowsFunction(std::string_view what, const Dim &dim) {
                          what, dimText(dim));
 }
 
-void SourceWriter::loader(std::string_view what, std::string_view from, int32_t number) {
+void SourceWriter::loader(std::string_view what, std::string_view from,
+                          int32_t number) {
   members += fmt::format(
       "  template <int V> __device__ __forceinline__ void\n"
       "  {}(float (&values)[V], int64 row, int column, int valid) const {{\n"

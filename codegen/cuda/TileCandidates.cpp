@@ -42,7 +42,7 @@ std::vector<TileConfig> tileCandidates(const KernelSpec &spec,
   case Path::AttentionMma:
   case Path::AttentionWgmma:
     return attentionOf(spec)->queries > 64 ? rowTiles({64, 128})
-                                                           : rowTiles({64});
+                                           : rowTiles({64});
   case Path::AttentionSimt:
     return rowTiles({4, 8, 16, 32});
   case Path::AttentionKeysSimt:

@@ -184,13 +184,13 @@ TEST_P(TrainingAttention, KeyGradientsDoNotDependOnThePlace) {
       if (input.spec.dtype == DType::I32)
         continue;
       const size_t size = input.real.size() / 3;
-      input.real.erase(input.real.begin(),
-                       input.real.begin() + int64_t(size));
+      input.real.erase(input.real.begin(), input.real.begin() + int64_t(size));
       input.real.resize(size);
       input.rows /= 3;
     }
-    const Operand result = run(attentionGradSpec(c, AttentionPart::KeyValueGrad),
-                               alone.inputs, {1, 0});
+    const Operand result =
+        run(attentionGradSpec(c, AttentionPart::KeyValueGrad), alone.inputs,
+            {1, 0});
     EXPECT_EQ(0, std::memcmp(result.real.data(),
                              &together.real[result.real.size()],
                              result.real.size() * 4));

@@ -173,8 +173,7 @@ protected:
 
   static void expectSameBits(const Operand &a, const Operand &b) {
     ASSERT_EQ(a.real.size(), b.real.size());
-    EXPECT_EQ(0,
-              std::memcmp(a.real.data(), b.real.data(), a.real.size() * 4));
+    EXPECT_EQ(0, std::memcmp(a.real.data(), b.real.data(), a.real.size() * 4));
   }
 
   /// ||result - expected|| / ||expected||; bf16 rounds results by 2^-9.

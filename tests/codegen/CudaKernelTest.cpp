@@ -186,8 +186,7 @@ TEST_P(CudaKernel, Attention) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Targets, CudaKernel,
-                         ::testing::Values("cuda:sm_90a", "cuda:sm_80"),
-                         isaOf);
+                         ::testing::Values("cuda:sm_90a", "cuda:sm_80"), isaOf);
 
 } // namespace
 } // namespace betz::cuda

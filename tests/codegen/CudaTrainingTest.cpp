@@ -140,8 +140,8 @@ TEST_P(TrainingKernel, HeadDots) {
     int64_t heads, size;
   };
   for (DType dtype : kFloats)
-    for (const Case &c : {Case{8, 64}, Case{3, 24}, Case{5, 20}, Case{4, 1},
-                          Case{2, 300}}) {
+    for (const Case &c :
+         {Case{8, 64}, Case{3, 24}, Case{5, 20}, Case{4, 1}, Case{2, 300}}) {
       SCOPED_TRACE(testing::Message() << c.heads << " heads of " << c.size);
       const KernelSpec spec = headDotsSpec(c.heads, c.size, dtype);
       const std::vector<Operand> inputs = randoms(spec);
@@ -219,10 +219,10 @@ TEST_P(TrainingKernel, CrossEntropy) {
           loss += (std::log(total) - logits.at(r, label)) / count;
         for (int64_t c = 0; c < classes; ++c)
           gradient.push_back(
-              label < 0 ? 0
-                        : withLoss[2].real[0] / count *
-                              (std::exp(logits.at(r, c)) / total -
-                               (c == label)));
+              label < 0
+                  ? 0
+                  : withLoss[2].real[0] / count *
+                        (std::exp(logits.at(r, c)) / total - (c == label)));
       }
       check(lossSpec, inputs, {loss});
       check(crossEntropySpec(classes, true), withLoss, gradient);
@@ -230,8 +230,9 @@ TEST_P(TrainingKernel, CrossEntropy) {
 }
 
 TEST_P(TrainingKernel, SquareSum) {
-  for (const KernelSpec &spec : {squareSumSpec(1, 100003), squareSumSpec(37, 20),
-                                 squareSumSpec(1, 1 << 20)}) {
+  for (const KernelSpec &spec :
+       {squareSumSpec(1, 100003), squareSumSpec(37, 20),
+        squareSumSpec(1, 1 << 20)}) {
     const std::vector<Operand> inputs = randoms(spec);
     double sum = 0;
     for (float x : inputs[0].real)
@@ -305,8 +306,8 @@ double stepValue(EpilogueStep::Kind kind, double x, double y) {
 TEST_P(TrainingKernel, Steps) {
   using Kind = EpilogueStep::Kind;
   for (DType dtype : kFloats)
-    for (Kind kind : {Kind::Sub, Kind::Sigmoid, Kind::Tanh, Kind::SiluGrad,
-                      Kind::GeluGrad})
+    for (Kind kind :
+         {Kind::Sub, Kind::Sigmoid, Kind::Tanh, Kind::SiluGrad, Kind::GeluGrad})
       for (bool swapped : {false, true}) {
         SCOPED_TRACE(describe(kind).mnemonic);
         const KernelSpec spec = stepSpec(kind, swapped, 72, dtype);
@@ -316,8 +317,8 @@ TEST_P(TrainingKernel, Steps) {
         const bool turns = swapped && describe(kind).operands == 2;
         std::vector<double> expected;
         for (size_t i = 0; i < inputs[0].real.size(); ++i)
-          expected.push_back(stepValue(kind, inputs[turns].real[i],
-                                       inputs[!turns].real[i]));
+          expected.push_back(
+              stepValue(kind, inputs[turns].real[i], inputs[!turns].real[i]));
         check(spec, inputs, expected);
       }
 }

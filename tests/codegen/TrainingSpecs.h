@@ -39,11 +39,10 @@ inline KernelSpec scatterSpec(int64_t rows, int64_t columns, DType dtype) {
 }
 
 inline KernelSpec normGradSpec(NormForm form, int64_t columns, DType dtype) {
-  return trainingSpec(NormGradCore{0, 1, 2, {form, 1e-5}},
-                      {batchRows(5, columns, dtype),
-                       constant(1, columns, dtype),
-                       batchRows(5, columns, dtype),
-                       batchRows(5, columns, dtype)});
+  return trainingSpec(
+      NormGradCore{0, 1, 2, {form, 1e-5}},
+      {batchRows(5, columns, dtype), constant(1, columns, dtype),
+       batchRows(5, columns, dtype), batchRows(5, columns, dtype)});
 }
 
 inline KernelSpec headDotsSpec(int64_t heads, int64_t size, DType dtype) {
@@ -148,8 +147,8 @@ inline KernelSpec attentionGradSpec(const GradCase &c, AttentionPart part) {
   forward.sharedQuery = c.sharedQuery;
   const int64_t width = c.heads * c.size, kvWidth = c.kvHeads * c.size;
   const bool ragged = c.keys == GradCase::Ragged;
-  OperandSpec kv = ragged ? events(kvWidth, c.dtype)
-                          : batchRows(70, kvWidth, c.dtype);
+  OperandSpec kv =
+      ragged ? events(kvWidth, c.dtype) : batchRows(70, kvWidth, c.dtype);
   kv.rowStride = 2 * kvWidth;
   OperandSpec v = kv;
   v.offset = kvWidth;
