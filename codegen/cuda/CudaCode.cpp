@@ -1,6 +1,7 @@
 #include "codegen/cuda/CudaCode.h"
 #include "codegen/cuda/KernelCache.h"
 #include "codegen/cuda/Nvrtc.h"
+#include "codegen/cuda/Paths.h"
 #include "codegen/cuda/Source.h"
 #include "runtime/program/CudaImages.h"
 
@@ -49,12 +50,39 @@ void chooseMatmulTile(KernelSpec &spec, const MatmulCore &core, Path path,
 /// since fewer queries see fewer of them.
 int64_t attentionRows(const KernelSpec &spec,
                       std::span<const int64_t> extents) {
-  const auto &core = std::get<AttentionCore>(spec.core);
+  const AttentionCore &core = *attentionOf(spec);
   const int64_t windows =
       core.batchSymbol < 0 ? 1 : extents[size_t(core.batchSymbol)];
   const int64_t blocks = windows * core.heads * tiles(core.queries, 128);
   const bool skips = core.sparsity == SparsityRule::BlockMap;
   return core.queries > 64 && !skips && blocks >= 2 * kProcessors ? 128 : 64;
+}
+
+/// Large tiles where clusters of eight blocks fill the processors with them.
+TileConfig contractTile(const ContractRowsCore &core, const KernelSpec &spec,
+                        bool isHopper) {
+  const int64_t rows = spec.operands[size_t(core.a)].columns;
+  const int64_t columns = spec.operands[size_t(core.b)].columns;
+  const int64_t blocks =
+      tiles(rows, 128) * tiles(columns, 128) * (isHopper ? 8 : 1);
+  return blocks >= kProcessors ? TileConfig{128, 128, 64, 3}
+                               : TileConfig{64, 64, 64, 4};
+}
+
+/// One row of a table that many rows name is best cut into narrow tiles, all
+/// of whose lanes find work; of a large table each row has few.
+void chooseScatterTile(KernelSpec &spec) {
+  const bool small = spec.result().rows.plus <= 16;
+  spec.plan.statisticLanes = small ? 256 : 16;
+  spec.tile = {.rows = 1, .columns = small ? 16 : 256};
+}
+
+/// 2048 elements: of a few rows, or a piece of one.
+TileConfig elementTile(const KernelSpec &spec) {
+  const int64_t columns = tiles(spec.result().columns, 8) * 8;
+  return columns > 1024
+             ? TileConfig{.rows = 1, .columns = 2048}
+             : TileConfig{.rows = 2048 / columns, .columns = columns};
 }
 
 /// A row a warp; two of a gather's where there are many, whose loads are under
@@ -183,6 +211,39 @@ void chooseTile(KernelSpec &spec, const Architecture &architecture,
   case Path::AttentionSimt:
     spec.plan.keyBlock = 32;
     spec.tile.rows = 16;
+    return;
+  case Path::AttentionKeysMma:
+    spec.plan.keyBlock = 64;
+    spec.tile.rows = 64;
+    return;
+  case Path::AttentionKeysSimt:
+    spec.plan.keyBlock = 32;
+    spec.tile.rows = 16;
+    return;
+  case Path::ContractMma:
+    spec.plan.rowChunk = 64;
+    spec.tile = contractTile(std::get<ContractRowsCore>(spec.core), spec,
+                             isHopper(architecture));
+    return;
+  case Path::ContractSimt:
+    spec.plan.rowChunk = 16;
+    spec.tile = {64, 64, 0, 0};
+    return;
+  case Path::Columns:
+    spec.plan.statisticLanes = 256;
+    spec.tile = {.rows = 1, .columns = 16};
+    return;
+  case Path::Scatter:
+    return chooseScatterTile(spec);
+  case Path::Total:
+    spec.plan.statisticLanes = 1024;
+    spec.tile.rows = 1;
+    return;
+  case Path::Transpose:
+    spec.tile.rows = 32;
+    return;
+  case Path::Elements:
+    spec.tile = elementTile(spec);
     return;
   case Path::SegmentSub:
     spec.tile.rows = 256;

@@ -20,9 +20,21 @@ enum class Path : uint8_t {
   AttentionSimt,
   AttentionMma,
   AttentionWgmma,
+  AttentionKeysSimt, // gradients of keys and values
+  AttentionKeysMma,
+  ContractSimt,
+  ContractMma,
   Rows,       // a warp a row
   SegmentSub, // a thread a row
+  Transpose,  // 32 rows a block
+  Columns,    // sums of columns
+  Scatter,    // sums of rows by index
+  Total,      // one number
+  Elements,   // rows and columns are cut
 };
+/// The attention that a spec is, or is a gradient of; null for other kernels.
+const AttentionCore *attentionOf(const KernelSpec &spec);
+
 Path choosePath(const KernelSpec &spec, const Architecture &architecture);
 
 } // namespace betz::cuda

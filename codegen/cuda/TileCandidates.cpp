@@ -41,14 +41,26 @@ std::vector<TileConfig> tileCandidates(const KernelSpec &spec,
         {{64, 64, {3, 4, 6, 8}}, {64, 128, {3, 4}}, {128, 128, {4, 5, 6}}});
   case Path::AttentionMma:
   case Path::AttentionWgmma:
-    return std::get<AttentionCore>(spec.core).queries > 64 ? rowTiles({64, 128})
-                                                           : rowTiles({64});
+    return attentionOf(spec)->queries > 64 ? rowTiles({64, 128})
+                                           : rowTiles({64});
   case Path::AttentionSimt:
     return rowTiles({4, 8, 16, 32});
+  case Path::AttentionKeysSimt:
+    return rowTiles({8, 16, 32});
+  case Path::ContractMma:
+    return {{64, 64, 64, 3}, {64, 64, 64, 4}, {128, 128, 64, 3}};
   case Path::Rows:
     return rowTiles({8, 16, 32});
   case Path::SegmentSub:
     return rowTiles({128, 256, 512});
+  case Path::AttentionKeysMma:
+  case Path::ContractSimt:
+  case Path::Transpose:
+  case Path::Columns:
+  case Path::Scatter:
+  case Path::Total:
+  case Path::Elements:
+    return {spec.tile};
   }
   return {};
 }

@@ -39,8 +39,8 @@ struct CudaLaunchGeometry {
   /// persistent: as many blocks as fill every multiprocessor with this many,
   /// and no more than there are tasks; each block loops over its share.
   uint32_t blocksPerSm = 0;
-  /// Any of kCudaDependentLaunch, kCudaTensorMaps and kCudaPairedBlocks; the
-  /// other bits are 0.
+  /// Any of kCudaDependentLaunch, kCudaTensorMaps, kCudaPairedBlocks and
+  /// kCudaEightBlocks; the other bits are 0.
   uint32_t flags = 0;
 };
 static_assert(sizeof(CudaLaunchGeometry) == 16);
@@ -51,6 +51,9 @@ static_assert(sizeof(CudaLaunchGeometry) == 16);
 inline constexpr uint32_t kCudaDependentLaunch = 1;
 /// The kernel was compiled for clusters of two blocks, so its grid is even.
 inline constexpr uint32_t kCudaPairedBlocks = 4;
+/// The kernel was compiled for clusters of eight blocks, and a cluster takes a
+/// task: the grid has eight blocks a task.
+inline constexpr uint32_t kCudaEightBlocks = 8;
 
 /// NAME_maps lies beside the kernel; see CudaTensorMap.
 inline constexpr uint32_t kCudaTensorMaps = 2;

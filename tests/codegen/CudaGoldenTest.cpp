@@ -4,7 +4,7 @@
 //     --gtest_filter='*CudaGolden*'
 #include "codegen/cuda/Source.h"
 #include "runtime/base/File.h"
-#include "tests/codegen/CudaSpecs.h"
+#include "tests/codegen/TrainingSpecs.h"
 
 #include <cstdlib>
 #include <gtest/gtest.h>
@@ -47,6 +47,7 @@ KernelSpec elementwiseSpec() {
 
 std::vector<Golden> goldens() {
   const char *hopper = "cuda:sm_90a", *ampere = "cuda:sm_80";
+  const GradCase heads{GradCase::Ragged, 8, 8, 64, true, DType::BF16};
   return {{"matmul_tma", hopper, matmulSpec(512, 1536, DType::BF16)},
           {"matmul_mma", ampere, matmulSpec(512, 1536, DType::BF16)},
           {"matmul_simt", hopper, matmulSpec(512, 40, DType::F32)},
@@ -54,7 +55,17 @@ std::vector<Golden> goldens() {
           {"attention_simt", ampere, attentionSpec(3, 24, false, DType::F32)},
           {"gather", hopper, gatherSpec()},
           {"norm", hopper, normSpec()},
-          {"elementwise", ampere, elementwiseSpec()}};
+          {"elementwise", ampere, elementwiseSpec()},
+          {"contract_mma", hopper, contractSpec(512, 512, DType::BF16, 256)},
+          {"attention_grad_q", hopper,
+           attentionGradSpec(heads, AttentionPart::QueryGrad)},
+          {"attention_grad_kv", ampere,
+           attentionGradSpec(heads, AttentionPart::KeyValueGrad)},
+          {"scatter_sum", hopper, scatterSpec(200, 96, DType::BF16)},
+          {"square_sum", hopper, squareSumSpec(1, 6400)},
+          {"join", ampere, joinVectorsSpec()},
+          {"adamw", hopper, adamwSpec(6400, 1)},
+          {"dropout", hopper, dropoutSpec(72, DType::BF16)}};
 }
 
 class CudaGolden : public testing::TestWithParam<Golden> {};

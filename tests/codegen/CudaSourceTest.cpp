@@ -3,7 +3,7 @@
 #include "codegen/cuda/Nvrtc.h"
 #include "codegen/cuda/Source.h"
 #include "runtime/program/CudaImages.h"
-#include "tests/codegen/CudaSpecs.h"
+#include "tests/codegen/TrainingSpecs.h"
 
 #include <gtest/gtest.h>
 
@@ -56,6 +56,57 @@ std::map<std::string, KernelSpec> specsOfEveryPath() {
   return specs;
 }
 
+/// Kernels of training steps, with the tiles of small and of large buckets.
+std::map<std::string, KernelSpec>
+trainingSpecs(const Architecture &architecture) {
+  using Kind = EpilogueStep::Kind;
+  std::vector<KernelSpec> all = {
+      contractSpec(512, 512, DType::BF16, 256),
+      contractSpec(72, 200, DType::BF16, 256),
+      contractSpec(64, 96, DType::F32, 256),
+      contractSpec(33, 7, DType::BF16, 256),
+      columnSumSpec(512, DType::BF16, 256),
+      columnSumSpec(2, DType::F32, 1),
+      scatterSpec(3, 512, DType::BF16),
+      scatterSpec(200, 40, DType::F32),
+      normGradSpec(NormForm::Rms, 512, DType::BF16),
+      normGradSpec(NormForm::Layer, 36, DType::F32),
+      headDotsSpec(8, 64, DType::BF16),
+      headDotsSpec(5, 20, DType::F32),
+      joinSpec(DType::BF16),
+      joinVectorsSpec(),
+      mseSpec(2, false),
+      mseSpec(2, true),
+      crossEntropySpec(13, false),
+      crossEntropySpec(13, true),
+      squareSumSpec(1, 100003),
+      squareSumSpec(37, 24),
+      adamwSpec(6400, 1),
+      adamwSpec(6401, 0),
+      transposeSpec(70, 133, DType::BF16),
+      fillSpec(70, DType::F32),
+      stepSpec(Kind::Sub, true, 72, DType::BF16),
+      stepSpec(Kind::Sigmoid, false, 72, DType::F32),
+      stepSpec(Kind::Tanh, false, 72, DType::F32),
+      stepSpec(Kind::SiluGrad, true, 72, DType::F32),
+      stepSpec(Kind::GeluGrad, false, 72, DType::F32),
+      stepSpec(Kind::GeluGrad, true, 72, DType::BF16),
+      dropoutSpec(72, DType::BF16)};
+  for (const GradCase &c : gradCases())
+    for (AttentionPart part : {AttentionPart::LogSum, AttentionPart::QueryGrad,
+                               AttentionPart::KeyValueGrad})
+      all.push_back(attentionGradSpec(c, part));
+  std::map<std::string, KernelSpec> specs;
+  for (const KernelSpec &given : all)
+    for (int64_t windows : {1, 64}) {
+      KernelSpec spec = given;
+      const int64_t capacity[] = {windows, windows * 512};
+      chooseTile(spec, architecture, capacity);
+      specs.emplace(codeName(spec), spec);
+    }
+  return specs;
+}
+
 void expectNoStack(const std::string &isa,
                    const std::map<std::string, KernelSpec> &specs,
                    std::span<const std::span<const std::byte>> cubins) {
@@ -63,6 +114,21 @@ void expectNoStack(const std::string &isa,
   for (const auto &[name, spec] : specs) {
     ASSERT_TRUE(isCubin(*cubin)) << name;
     EXPECT_EQ(stackBytes(*cubin++), 0u) << name << " for " << isa;
+  }
+}
+
+/// Every kernel compiles for an architecture, and all of it is in registers.
+void expectCompiles(const Architecture &architecture,
+                    const std::map<std::string, KernelSpec> &specs) {
+  auto built = buildExecutables(specs, architecture, ignoreCompile());
+  ASSERT_TRUE(built.isOk()) << built.status().message();
+  EXPECT_EQ(built.value().front().first, architecture.isa);
+  for (const auto &[isa, code] : built.value()) {
+    auto images = unpackCudaImages(code);
+    ASSERT_TRUE(images.isOk()) << images.status().message();
+    ASSERT_EQ(images.value().size(), specs.size());
+    if (isa.starts_with("sm_"))
+      expectNoStack(isa, specs, images.value());
   }
 }
 
@@ -74,17 +140,15 @@ TEST(CudaSource, EveryPathCompilesForEveryArchitecture) {
     std::map<std::string, KernelSpec> specs = specsOfEveryPath();
     for (auto &[name, spec] : specs)
       chooseTile(spec, architecture, capacity);
-    auto built = buildExecutables(specs, architecture, ignoreCompile());
-    ASSERT_TRUE(built.isOk()) << built.status().message();
-    EXPECT_EQ(built.value().front().first, architecture.isa);
-    for (const auto &[isa, code] : built.value()) {
-      auto images = unpackCudaImages(code);
-      ASSERT_TRUE(images.isOk()) << images.status().message();
-      ASSERT_EQ(images.value().size(), specs.size());
-      if (isa.starts_with("sm_"))
-        expectNoStack(isa, specs, images.value());
-    }
+    expectCompiles(architecture, specs);
   }
+}
+
+TEST(CudaSource, TrainingKernelsCompileForEveryArchitecture) {
+  if (Result<const Nvrtc *> nvrtc = Nvrtc::load(); !nvrtc.isOk())
+    GTEST_SKIP() << nvrtc.status().message();
+  for (const Architecture &architecture : architectures())
+    expectCompiles(architecture, trainingSpecs(architecture));
 }
 
 TEST(CudaSource, PathsFollowTypeAlignmentAndArchitecture) {
@@ -105,6 +169,18 @@ TEST(CudaSource, PathsFollowTypeAlignmentAndArchitecture) {
             Path::AttentionMma);
   EXPECT_EQ(choosePath(attentionSpec(8, 20, true, DType::BF16), hopper),
             Path::AttentionSimt);
+  const GradCase heads{GradCase::Ragged, 8, 8, 64, true, DType::BF16};
+  auto gradPath = [&](AttentionPart part, const Architecture &architecture) {
+    return choosePath(attentionGradSpec(heads, part), architecture);
+  };
+  EXPECT_EQ(gradPath(AttentionPart::LogSum, hopper), Path::AttentionWgmma);
+  EXPECT_EQ(gradPath(AttentionPart::QueryGrad, ampere), Path::AttentionMma);
+  EXPECT_EQ(gradPath(AttentionPart::KeyValueGrad, hopper),
+            Path::AttentionKeysMma);
+  EXPECT_EQ(choosePath(contractSpec(64, 64, DType::BF16, 1), ampere),
+            Path::ContractMma);
+  EXPECT_EQ(choosePath(contractSpec(64, 60, DType::BF16, 1), hopper),
+            Path::ContractSimt);
 }
 
 TEST(CudaSource, RefusesWhatNoPathTakes) {

@@ -5,10 +5,10 @@
 
 namespace betz {
 
-/// D: the head's size, a multiple of 16 up to 128. Rows are padded by 16 bytes,
-/// so that eight of them lie in different banks.
-template <int D> struct AttentionMma {
-  static constexpr int pitch = D * 2 + 16, together = 16, BK = 64;
+/// D: the head's size, a multiple of 16 up to 128; BK: rows of a tile of keys.
+/// Rows are padded by 16 bytes, so that eight of them lie in different banks.
+template <int D, int BK = 64> struct AttentionMma {
+  static constexpr int pitch = D * 2 + 16, together = 16;
 
   __device__ __forceinline__ static uint32 place(int row, int chunk) {
     return uint32(row * pitch + chunk * 16);

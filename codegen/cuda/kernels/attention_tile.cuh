@@ -4,7 +4,8 @@
 // them; keys come in blocks of 64 counted from the window's first, the next
 // block's copy under this one's products. Online softmax after Dao,
 // "FlashAttention-2" (2023). A block of keys that no query of a group of warps
-// sees is left out, which changes no bits: it would add zeros.
+// sees is left out, which changes no bits: it would add zeros. The same walk
+// over keys gives attention_lse, and the gradient of the queries.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -16,9 +17,11 @@ namespace betz {
 
 /// Spec: as visibility.cuh, and heads, kvHeads, headSize (a multiple of 16 up
 /// to 128), scale, q, k, v (16-byte aligned bf16), qStride, kStride, vStride,
-/// queryTile (64 or 128), skipsByTime, skipsCausal, skipsByMap. Shared memory
-/// holds the queries, a key and a value tile a stage, times of 64 key blocks and
-/// of each stage's keys.
+/// queryTile (64 or 128), skipsByTime, skipsCausal, skipsByMap; logSum or
+/// queryGrad for these, which has gradient (as q, of the result), gradientStride,
+/// lse and delta. Shared memory holds the queries (with queryGrad their
+/// gradients too), a key and a value tile a stage, times of 64 key blocks and of
+/// each stage's keys.
 ///
 /// Products multiplies tiles that lie in shared memory as it wants: `pitch`
 /// bytes a row, of which it says where the 16-byte chunks are (`place`);
@@ -32,6 +35,8 @@ template <typename Spec, typename Products> class AttentionTile {
   static constexpr int together = Products::together;
   static constexpr int tileBytes = BK * pitch, stages = 2;
   static constexpr int chunks = D / 8;
+  static constexpr int queryBytes = (Spec::queryGrad ? 2 : 1) * BQ * pitch;
+  static constexpr float log2e = 1.4426950408889634f;
   static constexpr int measured = 64; // blocks
   static constexpr bool masks = Spec::causal || Spec::timed || Spec::mapped;
 
@@ -39,7 +44,7 @@ public:
   __device__ __forceinline__ AttentionTile(const Spec &spec,
                                            unsigned char *shared)
       : spec(spec), memory(shared), queries(sharedAddress(shared)),
-        buffers(queries + BQ * pitch), warp(warpOf(threadIdx.x)),
+        buffers(queries + queryBytes), warp(warpOf(threadIdx.x)),
         lane(laneOf(threadIdx.x)) {}
 
   template <typename Epilogue>
@@ -78,9 +83,13 @@ public:
       blocks[stages - 2] = next;
     }
     awaitCopies<0>();
-    stageResults();
-    __syncwarp();
-    finishRows(epilogue);
+    if constexpr (Spec::logSum) {
+      finishLogSums(epilogue);
+    } else {
+      stageResults();
+      __syncwarp();
+      finishRows(epilogue);
+    }
   }
 
 private:
@@ -144,7 +153,7 @@ private:
     __syncthreads();
   }
   __device__ __forceinline__ int2 *ranges() const {
-    return reinterpret_cast<int2 *>(memory + BQ * pitch +
+    return reinterpret_cast<int2 *>(memory + queryBytes +
                                     2 * stages * tileBytes);
   }
   __device__ __forceinline__ int *times(int slot) const {
@@ -210,15 +219,38 @@ private:
   }
 
   __device__ __forceinline__ void loadQueries() {
-    const int64 firstRow = Spec::sharedQuery ? 0 : batch * Spec::queries;
+    loadRows(queries, spec.q, Spec::qStride,
+             Spec::sharedQuery ? 0 : batch * Spec::queries);
+    if constexpr (Spec::queryGrad) {
+      loadRows(queries + BQ * pitch, spec.gradient, Spec::gradientStride,
+               batch * Spec::queries);
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const int q = ownQuery(half);
+        const int64 at = (batch * Spec::queries + q) * Spec::heads + head;
+        const bool isThere = q < Spec::queries;
+        shifts[half] = isThere ? spec.lse[at] * log2e : kInfinity;
+        deltas[half] = isThere ? spec.delta[at] : 0.0f;
+      }
+    }
+  }
+
+  /// The query of this lane's rows of fragments.
+  __device__ __forceinline__ int ownQuery(int half) const {
+    return firstQuery + warp * 16 + lane / 4 + half * 8;
+  }
+
+  /// The tile's rows of a matrix whose query 0 is in `firstRow`.
+  __device__ __forceinline__ void loadRows(uint32 to, const bf16 *matrix,
+                                           int64 stride, int64 firstRow) {
     for (int i = threadIdx.x; i < BQ * chunks; i += threads) {
       const int row = i / chunks, chunk = i % chunks;
       const bool valid = firstQuery + row < Spec::queries;
       const bf16 *from =
-          spec.q + (valid ? (firstRow + firstQuery + row) * Spec::qStride +
-                                head * D + chunk * 8
+          matrix + (valid ? (firstRow + firstQuery + row) * stride + head * D +
+                                chunk * 8
                           : 0);
-      copyAsync(queries + Products::place(row, chunk), from, valid ? 16 : 0);
+      copyAsync(to + Products::place(row, chunk), from, valid ? 16 : 0);
     }
   }
 
@@ -238,9 +270,10 @@ private:
       const uint32 at = to + Products::place(row, chunk);
       copyAsync(at, spec.k + key * Spec::kStride + column + chunk * 8,
                 valid ? 16 : 0);
-      copyAsync(at + tileBytes,
-                spec.v + key * Spec::vStride + column + chunk * 8,
-                valid ? 16 : 0);
+      if constexpr (!Spec::logSum)
+        copyAsync(at + tileBytes,
+                  spec.v + key * Spec::vStride + column + chunk * 8,
+                  valid ? 16 : 0);
     }
     commitCopies();
   }
@@ -249,6 +282,15 @@ private:
     const uint32 keyTile = buffers + slot * 2 * tileBytes;
     float scores[BK / 8][4] = {};
     Products::score(scores, queries, keyTile);
+    if constexpr (Spec::queryGrad) {
+      float slopes[BK / 8][4] = {};
+      Products::score(slopes, queries + BQ * pitch, keyTile + tileBytes);
+      if (!block.whole)
+        mask(scores, block.at, slot);
+      weigh(slopes, scores, block.seenByWarp);
+      Products::add(sums, slopes, keyTile);
+      return;
+    }
     if (block.seenByWarp) {
       if (!block.whole)
         mask(scores, block.at, slot);
@@ -259,7 +301,23 @@ private:
       for (int i = 0; i < BK / 2; ++i)
         scores[i / 4][i % 4] = 0;
     }
-    Products::add(sums, scores, keyTile + tileBytes);
+    if constexpr (!Spec::logSum)
+      Products::add(sums, scores, keyTile + tileBytes);
+  }
+
+  /// From what a score's weight is multiplied by to what the score changes.
+  __device__ __forceinline__ void weigh(float (&slopes)[BK / 8][4],
+                                        const float (&scores)[BK / 8][4],
+                                        bool seen) {
+    constexpr float factor = float(Spec::scale * 1.4426950408889634);
+#pragma unroll
+    for (int n = 0; n < BK / 8; ++n)
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const float weight =
+            exp2Fast(fmaf(scores[n][i], factor, -shifts[i / 2]));
+        slopes[n][i] = seen ? weight * (slopes[n][i] - deltas[i / 2]) : 0.0f;
+      }
   }
 
   /// Scores of keys that are not seen become -infinity.
@@ -322,19 +380,40 @@ private:
     return reinterpret_cast<float *>(memory) + (warp * 16 + row) * (D + 4);
   }
 
+  /// The total of a row of fragments, in its four lanes.
+  __device__ __forceinline__ float totalOf(int half) const {
+    float total = totals[half];
+    total += __shfl_xor_sync(0xffffffffu, total, 1);
+    total += __shfl_xor_sync(0xffffffffu, total, 2);
+    return total;
+  }
+
   __device__ __forceinline__ void stageResults() {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      float total = totals[half];
-      total += __shfl_xor_sync(0xffffffffu, total, 1);
-      total += __shfl_xor_sync(0xffffffffu, total, 2);
-      const float factor = total > 0 ? 1.0f / total : 0.0f;
+      float factor = Spec::scale;
+      if constexpr (!Spec::queryGrad) {
+        const float total = totalOf(half);
+        factor = total > 0 ? 1.0f / total : 0.0f;
+      }
       float *row = resultRow(lane / 4 + half * 8);
 #pragma unroll
       for (int n = 0; n < D / 8; ++n) {
         row[n * 8 + lane % 4 * 2] = sums[n][half * 2] * factor;
         row[n * 8 + lane % 4 * 2 + 1] = sums[n][half * 2 + 1] * factor;
       }
+    }
+  }
+
+  template <typename Epilogue>
+  __device__ __forceinline__ void finishLogSums(const Epilogue &epilogue) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const float total = totalOf(half);
+      float value[1] = {
+          total > 0 ? fmaf(maxima[half], Spec::scale, logf(total)) : kInfinity};
+      if (const int q = ownQuery(half); lane % 4 == 0 && q < Spec::queries)
+        epilogue.finish(value, batch * Spec::queries + q, head, 1);
     }
   }
 
@@ -364,6 +443,8 @@ private:
   float sums[D / 8][4] = {};
   float maxima[2] = {-kInfinity, -kInfinity};
   float totals[2] = {};
+  /// Of queryGrad: attention_lse times log2(e), and the results' dot products.
+  float shifts[2], deltas[2];
 };
 
 } // namespace betz

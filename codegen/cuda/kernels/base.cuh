@@ -213,6 +213,10 @@ __device__ __forceinline__ float maxLanes(float x) {
   return x;
 }
 
+__device__ __forceinline__ uint32 sharedAddress(const void *pointer) {
+  return uint32(__cvta_generic_to_shared(pointer));
+}
+
 __device__ __forceinline__ int warpOf(int thread) { return thread / 32; }
 __device__ __forceinline__ int laneOf(int thread) { return thread % 32; }
 
@@ -238,10 +242,9 @@ __device__ __forceinline__ float maxOrNan(float a, float b) {
   return larger;
 }
 
-/// The same for results that are stored as bf16: max(x, 0) - s Phi(-s), where s
-/// is |x| up to 6 and Phi(-s) = 2^p(s). The polynomial's relative error is at
-/// most 5e-5, a fortieth of bf16's rounding.
-__device__ __forceinline__ float geluShort(float x) {
+/// Phi(-s) where s is |x| up to 6, as 2^p(s); the polynomial's relative error is
+/// at most 5e-5, a fortieth of bf16's rounding.
+__device__ __forceinline__ float normalTail(float x) {
   const float size = fminf(fabsf(x), 6.0f); // beyond, the tail is below 1e-8
   float p = fmaf(2.29894722e-05f, size, -6.11089577e-04f);
   p = fmaf(p, size, 7.19549786e-03f);
@@ -249,9 +252,60 @@ __device__ __forceinline__ float geluShort(float x) {
   p = fmaf(p, size, -0.46127212f);
   p = fmaf(p, size, -1.15017426f);
   p = fmaf(p, size, -1.00006473f);
-  return fmaf(-exp2Fast(p), size, maxOrNan(x, 0.0f));
+  return exp2Fast(p);
+}
+
+/// The same for results that are stored as bf16: max(x, 0) - s Phi(-s).
+__device__ __forceinline__ float geluShort(float x) {
+  const float size = fminf(fabsf(x), 6.0f);
+  return fmaf(-normalTail(x), size, maxOrNan(x, 0.0f));
 }
 
 __device__ __forceinline__ float silu(float x) { return x / (1.0f + expf(-x)); }
+
+__device__ __forceinline__ float sigmoid(float x) {
+  return 1.0f / (1.0f + expf(-x));
+}
+
+/// The slope of silu.
+__device__ __forceinline__ float siluSlope(float x) {
+  const float s = sigmoid(x);
+  return s * fmaf(x, 1.0f - s, 1.0f);
+}
+
+/// The slope of gelu.
+__device__ __forceinline__ float geluSlope(float x) {
+  const float density = 0.39894228040143268f * expf(-0.5f * x * x);
+  return fmaf(x, density, 0.5f * (1.0f + erff(x * 0.70710678118654752f)));
+}
+
+/// The same for results that are stored as bf16, by the tail of geluShort; off
+/// by at most 3e-5.
+__device__ __forceinline__ float geluSlopeShort(float x) {
+  const float tail = normalTail(x);
+  const float density = 0.39894228040143268f * exp2Fast(-0.72134752f * x * x);
+  return fmaf(x, density, x > 0.0f ? 1.0f - tail : tail);
+}
+
+//===----------------------------------------------------------------------===//
+// Dropout
+//===----------------------------------------------------------------------===//
+
+/// The 32-bit finalizer of MurmurHash3, as betz.dropout defines it.
+__device__ __forceinline__ uint32 mixBits(uint32 u) {
+  u += 0x9e3779b9u;
+  u = (u ^ (u >> 16)) * 0x85ebca6bu;
+  u = (u ^ (u >> 13)) * 0xc2b2ae35u;
+  return u ^ (u >> 16);
+}
+
+__device__ __forceinline__ uint32 dropoutKey(const int32 *seed, uint32 site) {
+  return mixBits(uint32(seed[0]) + mixBits(uint32(seed[1]) + mixBits(site)));
+}
+
+__device__ __forceinline__ float dropout(float x, uint32 key, uint32 element,
+                                         uint32 threshold, float scale) {
+  return mixBits(key ^ mixBits(element)) >= threshold ? x * scale : 0.0f;
+}
 
 } // namespace betz

@@ -11,10 +11,6 @@
 
 namespace betz {
 
-__device__ __forceinline__ uint32 sharedAddress(const void *pointer) {
-  return uint32(__cvta_generic_to_shared(pointer));
-}
-
 /// Copies 16 bytes, or writes zeros when `bytes` is 0.
 __device__ __forceinline__ void copyAsync(uint32 to, const void *from,
                                           int bytes) {

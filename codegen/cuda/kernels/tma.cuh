@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "base.cuh"
+#include "cluster.cuh"
 
 namespace betz {
 
@@ -73,17 +73,6 @@ __device__ __forceinline__ void copyInterleaved(uint32 to, const TensorMap &map,
 // Blocks of a cluster
 //===----------------------------------------------------------------------===//
 
-__device__ __forceinline__ uint32 blockOfCluster() {
-  uint32 rank;
-  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-  return rank;
-}
-/// All threads of all blocks of the cluster meet.
-__device__ __forceinline__ void syncCluster() {
-  asm volatile("barrier.cluster.arrive.aligned;\n"
-               "barrier.cluster.wait.aligned;" ::
-                   : "memory");
-}
 /// Arrives at the same barrier of another block of the cluster.
 __device__ __forceinline__ void arriveAt(uint32 barrier, uint32 block) {
   asm volatile("{\n"

@@ -27,6 +27,25 @@ __device__ __forceinline__ KeyRange keyRange(const Spec &spec, int64 batch) {
     return {int(batch * Spec::keys), int((batch + 1) * Spec::keys)};
 }
 
+/// The batch element that a row of K and V belongs to. Spec: batches(extents).
+template <typename Spec>
+__device__ __forceinline__ int64 batchOf(const Spec &spec, int row,
+                                         const int64 *extents) {
+  if constexpr (Spec::ragged) {
+    int64 low = 0, high = Spec::batches(extents) - 1;
+    while (low < high) {
+      const int64 middle = (low + high) / 2;
+      if (spec.splits[middle + 1] <= row)
+        low = middle + 1;
+      else
+        high = middle;
+    }
+    return low;
+  } else {
+    return row / Spec::keys;
+  }
+}
+
 template <typename Spec>
 __device__ __forceinline__ QueryView viewOf(const Spec &spec, int query,
                                             const KeyRange &keys) {

@@ -159,8 +159,8 @@ Status CudaExecutable::prepare(const std::string &name,
                                        CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
                                        kernel.function);
       }));
-  constexpr uint32_t kKnownFlags =
-      kCudaDependentLaunch | kCudaTensorMaps | kCudaPairedBlocks;
+  constexpr uint32_t kKnownFlags = kCudaDependentLaunch | kCudaTensorMaps |
+                                   kCudaPairedBlocks | kCudaEightBlocks;
   const auto [threads, sharedBytes, blocksPerSm, flags] = kernel.geometry;
   if (threads == 0 || threads > uint32_t(mostThreads) ||
       sharedBytes > INT32_MAX || (flags & ~kKnownFlags) != 0)

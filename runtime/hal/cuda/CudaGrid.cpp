@@ -13,6 +13,8 @@ Result<uint32_t> cudaGridSize(int64_t maxTasks,
     blocks = std::min(blocks, int64_t(geometry.blocksPerSm) * multiprocessors);
   if (geometry.flags & kCudaPairedBlocks)
     blocks += blocks % 2;
+  if (geometry.flags & kCudaEightBlocks)
+    blocks = blocks > INT32_MAX ? blocks : blocks * 8;
   if (blocks > INT32_MAX)
     return invalidArgument(
         fmt::format("a launch of {} blocks; CUDA takes {}", blocks, INT32_MAX));

@@ -32,6 +32,8 @@ struct Spec {
   static constexpr bool skipsByTime = true;
   static constexpr bool skipsCausal = false;
   static constexpr bool skipsByMap = false;
+  static constexpr bool logSum = false;
+  static constexpr bool queryGrad = false;
   static constexpr int queryTile = 128;
 };
 

@@ -60,6 +60,9 @@ TEST(CudaGrid, HasABlockATaskOrFillsTheDevice) {
   EXPECT_EQ(size(INT64_MAX, 1), 132);
   EXPECT_EQ(size(5, 1, kCudaPairedBlocks), 6);
   EXPECT_EQ(size(6, 0, kCudaPairedBlocks), 6);
+  EXPECT_EQ(size(5, 0, kCudaEightBlocks), 40);
+  EXPECT_EQ(size(INT32_MAX, 0, kCudaEightBlocks), -1);
+  EXPECT_EQ(size(INT64_MAX, 0, kCudaEightBlocks), -1);
   EXPECT_EQ(size(0, 1, kCudaPairedBlocks), 0);
   EXPECT_EQ(size(INT64_MAX, UINT32_MAX), -1);
 }
