@@ -24,6 +24,9 @@ struct CompileOptions {
   std::vector<int64_t> batches = {1, 8, 32};
   /// Rows of a ragged dimension for each window.
   int64_t maxEvents = 4096;
+  /// CPU code for the best instruction set of this machine only, for programs
+  /// that never leave it.
+  bool forThisMachine = false;
   /// Sees the compile from inside; never null, must outlive it.
   CompileObserver *observer = &ignoreCompile();
 };

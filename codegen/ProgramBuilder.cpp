@@ -339,6 +339,9 @@ private:
   Status addCpuCode(TargetVariant &target,
                     const std::map<std::string, KernelSpec> &specs) {
     for (const cpu::IsaLevel &isa : cpu::isaLevels()) {
+      if (options.forThisMachine &&
+          (!target.executables.empty() || !cpu::runsHere(isa)))
+        continue;
       BETZ_ASSIGN_OR_RETURN(
           std::vector<std::byte> code,
           cpu::buildExecutable(specs, isa, *options.observer));

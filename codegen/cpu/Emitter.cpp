@@ -23,6 +23,13 @@ std::span<const IsaLevel> isaLevels() {
   return levels;
 }
 
+bool runsHere(const IsaLevel &level) {
+  const std::string_view cpu = level.llvmCpu;
+  return cpu == "x86-64-v4"   ? bool(__builtin_cpu_supports("x86-64-v4"))
+         : cpu == "x86-64-v3" ? bool(__builtin_cpu_supports("x86-64-v3"))
+                              : true;
+}
+
 Emitter::Emitter(mlir::ModuleOp module, const IsaLevel &isa)
     : builder(module.getContext()), where(builder.getUnknownLoc()),
       module(module), isa(isa) {}

@@ -35,6 +35,8 @@ struct IsaLevel {
 
 /// Levels in the order in which a runtime prefers them.
 std::span<const IsaLevel> isaLevels();
+/// Whether this machine's processor runs a level's code.
+bool runsHere(const IsaLevel &level);
 
 using mlir::Value;
 using Values = llvm::SmallVector<Value>;
