@@ -194,9 +194,9 @@ TEST_F(Cuda, WrongImagesAreClearErrors) {
   EXPECT_NE(error.find("0 of at most"), error.npos) << error;
   error = loadError(head + constant + "{1, 8};\n" + entry, "k");
   EXPECT_NE(error.find("2049 of at most"), error.npos) << error;
-  error = loadError(head + constant + "{1,0,0,0,0,0,0,0,0,0,0,0,8};\n" + entry,
+  error = loadError(head + constant + "{1,0,0,0,0,0,0,0,0,0,0,0,16};\n" + entry,
                     "k");
-  EXPECT_NE(error.find("flags 8"), error.npos) << error;
+  EXPECT_NE(error.find("flags 16"), error.npos) << error;
   const std::string mapped = constant + "{1,0,0,0,0,0,0,0,0,0,0,0,2};\n";
   error = loadError(head + mapped + entry, "k");
   EXPECT_NE(error.find("find \"k_maps\" beside its kernel"), error.npos)
