@@ -1,0 +1,30 @@
+//===- TrainingPrograms.h - Model + recipe -> compiled training -----------===//
+#pragma once
+
+#include "codegen/Compiler.h"
+#include "frontend/Frontend.h"
+#include "passes/TrainingStep.h"
+#include "train/build/Recipe.h"
+#include "train/data/Dataset.h"
+
+namespace betz::train {
+
+/// The decoder of a dataset: the recipe's sizes, and what the recordings give
+/// (neurons, window, outputs, unit tables, target scale).
+Result<ModelDescription> describeModel(const Recipe &recipe,
+                                       const Dataset &dataset);
+
+/// A step of training, or with no losses of decoding from flat weights.
+/// `batch`: most rows; `maxEvents`: most events a row.
+Result<std::shared_ptr<const Program>>
+compileStep(mlir::ModuleOp model, const passes::TrainingOptions &options,
+            const std::string &target, int64_t batch, int64_t maxEvents);
+
+/// The options that a recipe and its losses give.
+passes::TrainingOptions trainingOptions(const Recipe &recipe);
+
+/// What a weights file says of its model, as compile reads it.
+std::map<std::string, std::string>
+weightsMetadata(const ModelDescription &model);
+
+} // namespace betz::train
