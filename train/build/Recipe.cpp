@@ -103,10 +103,9 @@ const std::vector<Key> &keys() {
 #undef BETZ_PLACE
 
 /// What the recordings and [data] decide.
-constexpr const char *kDecided[] = {"max_neurons",   "max_time_bins",
-                                    "value_buckets", "behavior_dim",
-                                    "bin_ms",        "window_bins",
-                                    "stride_bins"};
+constexpr const char *kDecided[] = {
+    "max_neurons", "max_time_bins", "value_buckets", "behavior_dim",
+    "bin_ms",      "window_bins",   "stride_bins"};
 
 Status setModelKey(Recipe &recipe, const std::string &name,
                    const toml::node &node) {

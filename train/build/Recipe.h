@@ -17,9 +17,11 @@ namespace betz::train {
 struct Recipe {
   /// [model]: keys of a model TOML that are not decided by the recordings, as
   /// text.
-  std::map<std::string, std::string> model = {
-      {"dim", "64"},         {"layers", "1"}, {"heads", "4"},
-      {"latents", "16"},     {"norm", "rmsnorm"}};
+  std::map<std::string, std::string> model = {{"dim", "64"},
+                                              {"layers", "1"},
+                                              {"heads", "4"},
+                                              {"latents", "16"},
+                                              {"norm", "rmsnorm"}};
 
   /// [data]
   DataSpec data;

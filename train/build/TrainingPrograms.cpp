@@ -61,11 +61,9 @@ passes::TrainingOptions trainingOptions(const Recipe &recipe) {
 std::map<std::string, std::string>
 weightsMetadata(const ModelDescription &model) {
   std::map<std::string, std::string> metadata = model.metadata;
-  const Result<Json> config =
-      parseJson(toProgramMetadata(model).at("config"));
+  const Result<Json> config = parseJson(toProgramMetadata(model).at("config"));
   for (const auto &[key, value] : config->items())
-    metadata[key] =
-        value.is_string() ? value.get<std::string>() : value.dump();
+    metadata[key] = value.is_string() ? value.get<std::string>() : value.dump();
   return metadata;
 }
 
