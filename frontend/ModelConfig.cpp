@@ -1,15 +1,12 @@
 #include "frontend/ModelConfig.h"
 
-#include "runtime/base/File.h"
 #include "runtime/base/Suggest.h"
+#include "runtime/base/Toml.h"
 
 #include <charconv>
 #include <cmath>
 #include <fmt/format.h>
 #include <variant>
-
-#define TOML_EXCEPTIONS 0
-#include <toml++/toml.h>
 
 namespace betz {
 namespace {
@@ -283,18 +280,12 @@ Status finish(const ModelDescription &model) {
 } // namespace
 
 Result<ModelDescription> readModelToml(const std::filesystem::path &path) {
-  BETZ_ASSIGN_OR_RETURN(std::string text, readTextFile(path));
-  toml::parse_result parsed = toml::parse(text);
+  BETZ_ASSIGN_OR_RETURN(toml::table root, readToml(path));
   auto place = [&](const toml::source_region &region) {
-    return fmt::format("{}:{}", path.string(), region.begin.line);
+    return tomlPlace(path, region);
   };
-  if (!parsed)
-    return invalidArgument(fmt::format("{}: not valid TOML: {}",
-                                       place(parsed.error().source()),
-                                       parsed.error().description()));
   ModelDescription model;
-  const toml::table &table = parsed.table();
-  for (auto &&[name, node] : table) {
+  for (auto &&[name, node] : root) {
     std::string key(name.str());
     if (const Key *known = findKey(key)) {
       BETZ_RETURN_IF_ERROR(setFromToml(model.config, *known, node)

@@ -1,11 +1,9 @@
 #include "train/build/Recipe.h"
-#include "runtime/base/File.h"
 #include "runtime/base/Suggest.h"
+#include "runtime/base/Toml.h"
 
 #include <fmt/format.h>
 #include <functional>
-#define TOML_EXCEPTIONS 0
-#include <toml++/toml.h>
 #include <vector>
 
 namespace betz::train {
@@ -143,17 +141,12 @@ Status setKey(Recipe &recipe, const std::string &table, const std::string &name,
 } // namespace
 
 Result<Recipe> readRecipe(const std::filesystem::path &path) {
-  BETZ_ASSIGN_OR_RETURN(std::string text, readTextFile(path));
-  toml::parse_result parsed = toml::parse(text);
+  BETZ_ASSIGN_OR_RETURN(toml::table root, readToml(path));
   auto place = [&](const toml::source_region &region) {
-    return fmt::format("{}:{}", path.string(), region.begin.line);
+    return tomlPlace(path, region);
   };
-  if (!parsed)
-    return invalidArgument(fmt::format("{}: not valid TOML: {}",
-                                       place(parsed.error().source()),
-                                       parsed.error().description()));
   Recipe recipe;
-  for (auto &&[tableName, node] : parsed.table()) {
+  for (auto &&[tableName, node] : root) {
     const std::string table(tableName.str());
     const toml::table *entries = node.as_table();
     if (!entries || (table != "model" && table != "data" && table != "train" &&

@@ -1,14 +1,11 @@
 #include "train/protocol/Description.h"
-#include "runtime/base/File.h"
 #include "runtime/base/Suggest.h"
+#include "runtime/base/Toml.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <functional>
 #include <map>
-
-#define TOML_EXCEPTIONS 0
-#include <toml++/toml.h>
 
 namespace betz::train {
 namespace {
@@ -124,17 +121,12 @@ Status setKey(ProtocolDescription &out, const std::string &key,
 
 Result<ProtocolDescription>
 ProtocolDescription::read(const std::filesystem::path &file) {
-  BETZ_ASSIGN_OR_RETURN(std::string text, readTextFile(file));
-  toml::parse_result parsed = toml::parse(text);
+  BETZ_ASSIGN_OR_RETURN(toml::table root, readToml(file));
   auto place = [&](const toml::source_region &region) {
-    return fmt::format("{}:{}", file.string(), region.begin.line);
+    return tomlPlace(file, region);
   };
-  if (!parsed)
-    return invalidArgument(fmt::format("{}: not valid TOML: {}",
-                                       place(parsed.error().source()),
-                                       parsed.error().description()));
   ProtocolDescription out;
-  for (auto &&[name, node] : parsed.table()) {
+  for (auto &&[name, node] : root) {
     const std::string key(name.str());
     BETZ_RETURN_IF_ERROR(
         setKey(out, key, node)
