@@ -145,6 +145,18 @@ Value AttentionView::compare(mlir::arith::CmpIPredicate predicate, Value a,
   return e.builder.create<mlir::arith::CmpIOp>(e.where, predicate, a, b);
 }
 
+void AttentionView::forSeenKeyBlocks(
+    llvm::function_ref<void(Value, Value)> body) {
+  setTimeRange();
+  e.loop(firstKey, endKey, keyBlock, [&](Value key) {
+    Value count = e.minimum(e.sub(endKey, key), e.integer(keyBlock));
+    Value seen = blockIsSeen(key, count);
+    if (!seen)
+      return body(key, count);
+    e.when(seen, [&] { body(key, count); });
+  });
+}
+
 //===----------------------------------------------------------------------===//
 // Products
 //===----------------------------------------------------------------------===//

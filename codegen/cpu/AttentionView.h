@@ -35,6 +35,9 @@ protected:
   /// False for a block of `count` keys that no query of the task sees; null
   /// where no rule skips blocks.
   Value blockIsSeen(Value key, Value count);
+  /// Calls `body(key, count)` for the blocks of the task's keys that some of
+  /// its queries may see.
+  void forSeenKeyBlocks(llvm::function_ref<void(Value, Value)> body);
   /// Which keys, a lane each, from `offset` into the block at `key` on the
   /// query sees.
   Value visible(Value query, Value key, Value offset, Value count);

@@ -44,14 +44,8 @@ public:
 private:
   void lowerTask() {
     clearSums();
-    setTimeRange();
-    e.loop(firstKey, endKey, keyBlock, [&](Value key) {
-      Value count = e.minimum(e.sub(endKey, key), e.integer(keyBlock));
-      Value seen = blockIsSeen(key, count);
-      if (!seen)
-        return lowerKeyBlock(key, count);
-      e.when(seen, [&] { lowerKeyBlock(key, count); });
-    });
+    forSeenKeyBlocks(
+        [&](Value key, Value count) { lowerKeyBlock(key, count); });
     e.loop(firstQuery, endQuery, 1, [&](Value query) { storeRow(query); });
   }
 

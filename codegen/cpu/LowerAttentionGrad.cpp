@@ -35,14 +35,7 @@ public:
         e.store(e.real(kNoScore), maxima, row);
         e.store(e.real(0), totals, row);
       });
-      setTimeRange();
-      e.loop(firstKey, endKey, keyBlock, [&](Value key) {
-        Value count = e.minimum(e.sub(endKey, key), e.integer(keyBlock));
-        Value seen = blockIsSeen(key, count);
-        if (!seen)
-          return addBlock(key, count);
-        e.when(seen, [&] { addBlock(key, count); });
-      });
+      forSeenKeyBlocks([&](Value key, Value count) { addBlock(key, count); });
       e.loop(firstQuery, endQuery, 1, [&](Value query) { store(query); });
     });
   }
@@ -196,14 +189,7 @@ public:
     e.loop(e.beginTask(), e.endTask(), 1, [&](Value task) {
       setTask(task);
       clear(sums, rows);
-      setTimeRange();
-      e.loop(firstKey, endKey, keyBlock, [&](Value key) {
-        Value count = e.minimum(e.sub(endKey, key), e.integer(keyBlock));
-        Value seen = blockIsSeen(key, count);
-        if (!seen)
-          return addBlock(key, count);
-        e.when(seen, [&] { addBlock(key, count); });
-      });
+      forSeenKeyBlocks([&](Value key, Value count) { addBlock(key, count); });
       e.loop(firstQuery, endQuery, 1, [&](Value query) { store(query); });
     });
   }
