@@ -124,6 +124,8 @@ Status Trainer::resume(std::vector<float> fixed) {
     average = std::move(checkpoint->vectors["average"]);
     const Json &state = checkpoint->state;
     options.schedule.steps = state.value("steps", options.schedule.steps);
+    options.schedule.warmupSteps =
+        state.value("warmup_steps", options.schedule.warmupSteps);
     scores = scoresFrom(state.value("scores", Json::array()));
     best = bestOf(scores);
     secondsBefore = state.value("seconds", 0.0);
@@ -230,6 +232,7 @@ Status Trainer::save() {
   checkpoint.vectors["average"] = average;
   checkpoint.state = {
       {"steps", options.schedule.steps},
+      {"warmup_steps", options.schedule.warmupSteps},
       {"seed", options.batches.seed},
       {"scores", toJson(scores)},
       {"seconds",
