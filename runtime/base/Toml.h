@@ -24,10 +24,9 @@ inline Result<toml::table> readToml(const std::filesystem::path &path) {
   BETZ_ASSIGN_OR_RETURN(std::string text, readTextFile(path));
   toml::parse_result parsed = toml::parse(text);
   if (!parsed)
-    return invalidArgument(
-        fmt::format("{}: not valid TOML: {}",
-                    tomlPlace(path, parsed.error().source()),
-                    parsed.error().description()));
+    return invalidArgument(fmt::format("{}: not valid TOML: {}",
+                                       tomlPlace(path, parsed.error().source()),
+                                       parsed.error().description()));
   return std::move(parsed).table();
 }
 
