@@ -12,15 +12,10 @@ namespace {
 
 using namespace train;
 
-std::string targetOf(const std::string &device) {
-  return device.starts_with("cuda") ? "cuda:sm_80" : "cpu";
-}
-
 Result<TrainingPrograms> compile(const Network &network, const Dataset &dataset,
-                                 const Recipe &recipe,
-                                 const TrainOptions &options) {
+                                 const Recipe &recipe, const Device &device) {
   BusyLine busy("compiling the training step of " + network.name);
-  const std::string target = targetOf(options.device);
+  const std::string target = bestTarget(device);
   passes::TrainingOptions step = trainingOptions(recipe);
   TrainingPrograms programs;
   BETZ_ASSIGN_OR_RETURN(programs.step,
@@ -94,11 +89,11 @@ Result<TrainedNetwork> trainNetwork(const Network &network,
                                     const TrainOptions &options,
                                     const std::filesystem::path &folder,
                                     const std::atomic<bool> &interrupted) {
-  BETZ_ASSIGN_OR_RETURN(TrainingPrograms programs,
-                        compile(network, dataset, recipe, options));
   BETZ_ASSIGN_OR_RETURN(
       std::shared_ptr<Device> device,
       openDevice(options.device, {.threads = options.threads}));
+  BETZ_ASSIGN_OR_RETURN(TrainingPrograms programs,
+                        compile(network, dataset, recipe, *device));
   TrainerOptions loop = loopOptions(recipe, options);
   loop.interrupted = &interrupted;
   TrainedNetwork trained;

@@ -204,10 +204,6 @@ Result<std::vector<NamedValues>> readExpected(const SafetensorsFile &file) {
   return expected;
 }
 
-std::string targetOf(const std::string &device) {
-  return device.starts_with("cuda") ? "cuda:sm_80" : "cpu";
-}
-
 } // namespace
 
 Status trainOnBatch(const TrainOptions &options) {
@@ -227,17 +223,17 @@ Status trainOnBatch(const TrainOptions &options) {
   for (const HostTensor &tensor : batch)
     if (tensor.name == "target" && !tensor.shape.empty())
       rows = std::max<int64_t>(rows, tensor.shape[0]);
+  BETZ_ASSIGN_OR_RETURN(
+      std::shared_ptr<Device> device,
+      openDevice(options.device, {.threads = options.threads}));
   BETZ_ASSIGN_OR_RETURN(std::shared_ptr<const Program> program,
                         train::compileStep(*model.module, recipe->options,
-                                           targetOf(options.device), rows,
+                                           train::bestTarget(*device), rows,
                                            longestRow(batch)));
   BETZ_ASSIGN_OR_RETURN(std::vector<train::Parameter> parameters,
                         train::readParameters(*program));
   BETZ_ASSIGN_OR_RETURN(std::vector<float> weights,
                         train::readWeights(parameters, false, options.weights));
-  BETZ_ASSIGN_OR_RETURN(
-      std::shared_ptr<Device> device,
-      openDevice(options.device, {.threads = options.threads}));
   BETZ_ASSIGN_OR_RETURN(std::unique_ptr<Session> session,
                         Session::create(program, device));
   BatchTraining training(std::move(session), *recipe, std::move(batch));

@@ -67,6 +67,14 @@ weightsMetadata(const ModelDescription &model) {
   return metadata;
 }
 
+std::string bestTarget(const Device &device) {
+  for (const char *architecture : {"sm_90a", "sm_80"})
+    if (const auto target = fmt::format("cuda:{}", architecture);
+        device.supports(target, architecture))
+      return target;
+  return device.supports("cuda:sm_80", "compute_80") ? "cuda:sm_80" : "cpu";
+}
+
 Result<std::shared_ptr<const Program>>
 compileStep(mlir::ModuleOp model, const passes::TrainingOptions &options,
             const std::string &target, int64_t batch, int64_t maxEvents) {

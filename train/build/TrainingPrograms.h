@@ -4,6 +4,7 @@
 #include "codegen/Compiler.h"
 #include "frontend/Frontend.h"
 #include "passes/TrainingStep.h"
+#include "runtime/hal/Device.h"
 #include "train/build/Recipe.h"
 #include "train/data/Dataset.h"
 
@@ -13,6 +14,9 @@ namespace betz::train {
 /// (neurons, window, outputs, unit tables, target scale).
 Result<ModelDescription> describeModel(const Recipe &recipe,
                                        const Dataset &dataset);
+
+/// Of the targets that can be compiled for, the fastest on this device.
+std::string bestTarget(const Device &device);
 
 /// A step of training, or with no losses of decoding from flat weights.
 /// `batch`: most rows; `maxEvents`: most events a row.
