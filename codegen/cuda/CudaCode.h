@@ -24,7 +24,8 @@ void chooseTile(KernelSpec &spec, const Architecture &architecture,
                 std::span<const int64_t> extents);
 
 /// The tiles that a spec may have on its path, to measure; all give the same
-/// bits. Some may need more shared memory than a GPU has.
+/// bits. Some may need more shared memory than a GPU has. `spec` has the tile
+/// that chooseTile picked, which is the only one of some paths.
 std::vector<TileConfig> tileCandidates(const KernelSpec &spec,
                                        const Architecture &architecture);
 

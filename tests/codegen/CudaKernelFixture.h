@@ -81,6 +81,13 @@ protected:
     return bytes;
   }
 
+  /// The tiles that the kernel of a bucket may have.
+  std::vector<TileConfig> tilesOf(KernelSpec spec,
+                                  const std::vector<int64_t> &capacity) const {
+    chooseTile(spec, *architecture, capacity);
+    return tileCandidates(spec, *architecture);
+  }
+
   /// The result of runAll.
   Operand run(const KernelSpec &spec, const std::vector<Operand> &inputs,
               const std::vector<int64_t> &capacity) {

@@ -18,7 +18,7 @@ protected:
     ASSERT_EQ(result.real.size(), expected.size());
     expectNear(result, expected);
     expectSameBits(result, run(spec, inputs, large));
-    for (const TileConfig &tile : tileCandidates(spec, *architecture))
+    for (const TileConfig &tile : tilesOf(spec, small))
       expectSameBits(result, runAll(spec, inputs, small, &tile)[0]);
   }
 
