@@ -7,6 +7,7 @@
 #include "tools/BenchReport.h"
 #include "tools/DeviceLimits.h"
 #include "tools/OpenProgram.h"
+#include "tools/RandomInputs.h"
 #include "tools/RuntimeCommands.h"
 
 #include <fmt/format.h>
@@ -118,6 +119,7 @@ Status bench(const BenchOptions &options) {
   // The CPU works on a step where it is submitted: two in flight gain nothing.
   request.stepsInFlight = request.device == "cpu" ? 1 : 2;
   BETZ_ASSIGN_OR_RETURN(OpenedProgram opened, openProgram(request));
+  BETZ_RETURN_IF_ERROR(writeRandomStates(*opened.session));
   const std::unique_ptr<Session> session = std::move(opened.session);
   BETZ_ASSIGN_OR_RETURN(std::vector<HostStep> steps,
                         makeSteps(options, *session));

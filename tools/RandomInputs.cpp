@@ -69,4 +69,17 @@ HostStep makeRandomStep(const Program &program, std::vector<int64_t> extents,
   return step;
 }
 
+Status writeRandomStates(Session &session) {
+  std::mt19937 random(1);
+  std::uniform_real_distribution<float> uniform(0, 0.02f);
+  for (const TensorSpec &state : session.program().states) {
+    HostTensor tensor = makeTensor(state, {});
+    if (tensor.dtype == DType::F32)
+      for (float &value : tensor.as<float>())
+        value = uniform(random);
+    BETZ_RETURN_IF_ERROR(session.writeState(state.name, tensor.data));
+  }
+  return Status::ok();
+}
+
 } // namespace betz

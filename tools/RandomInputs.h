@@ -1,6 +1,7 @@
 //===- RandomInputs.h - Legal inputs for any program ----------------------===//
 #pragma once
 
+#include "runtime/session/Session.h"
 #include "tools/HostStep.h"
 
 namespace betz {
@@ -18,5 +19,10 @@ std::vector<int64_t> chooseExtents(const Program &program,
 /// in [-1, 1). A function of its arguments alone.
 HostStep makeRandomStep(const Program &program, std::vector<int64_t> extents,
                         uint32_t seed);
+
+/// Writes every state of the session's program: small numbers above zero, which
+/// weights and both moments of a training step may be. A function of the
+/// program alone.
+Status writeRandomStates(Session &session);
 
 } // namespace betz

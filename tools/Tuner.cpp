@@ -52,7 +52,7 @@ public:
       : program(std::move(program)), machine(machine), events(events) {}
 
   Result<TuningResult> run() {
-    BETZ_ASSIGN_OR_RETURN(session, Session::create(program, machine.device));
+    BETZ_ASSIGN_OR_RETURN(session, open(program));
     architecture = cuda::findArchitecture(session->target().target);
     if (!architecture)
       return invalidArgument(
@@ -246,15 +246,22 @@ private:
     return tune::retile(*program, target, tasks, tiles);
   }
 
+  Result<std::unique_ptr<Session>> open(std::shared_ptr<const Program> opened) {
+    BETZ_ASSIGN_OR_RETURN(std::unique_ptr<Session> created,
+                          Session::create(std::move(opened), machine.device));
+    BETZ_RETURN_IF_ERROR(writeRandomStates(*created));
+    return created;
+  }
+
   Result<TuningResult> finish() {
     BETZ_ASSIGN_OR_RETURN(std::shared_ptr<Program> untuned,
                           build(&TunedKernel::untuned));
     BETZ_ASSIGN_OR_RETURN(std::shared_ptr<Program> tuned,
                           build(&TunedKernel::winner));
     BETZ_ASSIGN_OR_RETURN(std::unique_ptr<Session> untunedSession,
-                          Session::create(untuned, machine.device));
+                          open(untuned));
     BETZ_ASSIGN_OR_RETURN(std::unique_ptr<Session> tunedSession,
-                          Session::create(tuned, machine.device));
+                          open(tuned));
     for (size_t plan = 0; plan < report.steps.size(); ++plan)
       BETZ_RETURN_IF_ERROR(compareSteps(
           plan, {session.get(), untunedSession.get(), tunedSession.get()}));
