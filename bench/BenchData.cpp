@@ -195,7 +195,10 @@ int main(int argc, char **argv) {
   add("train_batches", [&](State &s) { buildBatches(s, session, {}); });
   add("train_batches_augmented", [&](State &s) {
     buildBatches(s, session,
-                 {.unitDropout = 0.2, .eventDropout = 0.1, .jitterBins = 1});
+                 {.unitDropout = 0.2,
+                  .spikeDropout = 0.8,
+                  .addedSpikes = 0.4,
+                  .jitterBins = 1});
   });
   add("synth", [&](State &s) { synthesize(s, scratch); });
   benchmark::RunSpecifiedBenchmarks();

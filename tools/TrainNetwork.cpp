@@ -20,7 +20,7 @@ Result<TrainingPrograms> compile(const Network &network, const Dataset &dataset,
   TrainingPrograms programs;
   BETZ_ASSIGN_OR_RETURN(programs.step,
                         compileStep(network.step, step, target, recipe.batch,
-                                    dataset.maxEvents()));
+                                    mostEvents(dataset, recipe.augment)));
   step.losses.clear();
   BETZ_ASSIGN_OR_RETURN(programs.forward,
                         compileStep(network.forward, step, target, recipe.batch,

@@ -260,8 +260,7 @@ private:
                           build(&TunedKernel::winner));
     BETZ_ASSIGN_OR_RETURN(std::unique_ptr<Session> untunedSession,
                           open(untuned));
-    BETZ_ASSIGN_OR_RETURN(std::unique_ptr<Session> tunedSession,
-                          open(tuned));
+    BETZ_ASSIGN_OR_RETURN(std::unique_ptr<Session> tunedSession, open(tuned));
     for (size_t plan = 0; plan < report.steps.size(); ++plan)
       BETZ_RETURN_IF_ERROR(compareSteps(
           plan, {session.get(), untunedSession.get(), tunedSession.get()}));

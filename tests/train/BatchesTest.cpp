@@ -2,6 +2,7 @@
 #include "tests/train/SmallRecordings.h"
 
 #include <gmock/gmock.h>
+#include <numeric>
 #include <set>
 
 using namespace betz;
@@ -41,7 +42,7 @@ void expectEqual(const Batch &a, const Batch &b) {
   EXPECT_EQ(a.target, b.target);
 }
 
-const Augmentation kAll = {0.2, 0.1, 2};
+const Augmentation kAll = {0.2, 0.5, 0.4, 2};
 
 } // namespace
 
@@ -126,11 +127,11 @@ TEST_F(Batches, UnitDropoutSilencesWholeUnits) {
       if (before > 0)
         ++(after == 0 ? silent : present);
     }
-  // Of 384 fair coins; 4 deviations are 39.
-  EXPECT_NEAR(silent, present, 2 * 39);
+  // A quarter on average; 4 deviations of 64 rates and 384 coins are 0.12.
+  EXPECT_NEAR(double(silent) / double(silent + present), 0.25, 0.12);
 }
 
-TEST_F(Batches, EventDropoutAndJitterKeepTheOrder) {
+TEST_F(Batches, JitterKeepsTheOrder) {
   BatchSpec spec = {.rows = 64, .seed = 4, .augmentation = {}};
   const Batch plain = read(spec, 1);
   spec.augmentation.jitterBins = 2;
@@ -147,10 +148,52 @@ TEST_F(Batches, EventDropoutAndJitterKeepTheOrder) {
       EXPECT_GE(moved.timeBin[i], 0);
       EXPECT_LT(moved.timeBin[i], 15);
     }
-  spec.augmentation = {0, 0.25, 0};
+}
+
+int64_t spikesOf(const Batch &batch, int64_t row) {
+  return std::accumulate(batch.value.begin() + batch.rowSplits[size_t(row)],
+                         batch.value.begin() + batch.rowSplits[size_t(row) + 1],
+                         int64_t(0));
+}
+
+TEST_F(Batches, EachRowDrawsItsShareOfSpikes) {
+  BatchSpec spec = {.rows = 64, .seed = 4, .augmentation = {}};
+  const Batch plain = read(spec, 1);
+  spec.augmentation.spikeDropout = 0.8;
   const Batch thin = read(spec, 1);
-  const double kept = double(thin.value.size()) / double(plain.value.size());
-  EXPECT_NEAR(kept, 0.75, 0.05);
+  ASSERT_EQ(plain.sample, thin.sample);
+  double least = 1, most = 0, sum = 0;
+  for (int64_t row = 0; row < 64; ++row) {
+    const double kept = double(spikesOf(thin, row)) /
+                        double(std::max<int64_t>(spikesOf(plain, row), 1));
+    least = std::min(least, kept), most = std::max(most, kept), sum += kept;
+  }
+  EXPECT_GT(most, 0.9);
+  EXPECT_LT(least, 0.35);
+  EXPECT_NEAR(sum / 64, 0.6, 0.12); // 4 deviations of 64 rates
+}
+
+TEST_F(Batches, AddedSpikesAreWithinTheirBound) {
+  BatchSpec spec = {.rows = 64, .seed = 4, .augmentation = {}};
+  const Batch plain = read(spec, 1);
+  spec.augmentation.addedSpikes = 0.5;
+  const Batch more = read(spec, 1);
+  ASSERT_EQ(plain.sample, more.sample);
+  const auto bound = mostEvents(dataset, spec.augmentation);
+  int64_t added = 0, events = 0;
+  for (int64_t row = 0; row < 64; ++row) {
+    const int64_t before =
+        plain.rowSplits[size_t(row) + 1] - plain.rowSplits[size_t(row)];
+    const int64_t difference = spikesOf(more, row) - spikesOf(plain, row);
+    EXPECT_GE(difference, 0);
+    EXPECT_LE(difference, before / 2);
+    EXPECT_LE(more.rowSplits[size_t(row) + 1] - more.rowSplits[size_t(row)],
+              bound);
+    added += difference, events += before;
+  }
+  EXPECT_NEAR(double(added) / double(events), 0.25, 0.09);
+  for (int32_t neuron : more.neuronId)
+    EXPECT_TRUE(neuron >= 0 && neuron < dataset.neurons());
 }
 
 TEST_F(Batches, SessionsAreNamed) {
@@ -170,8 +213,12 @@ TEST_F(Batches, SettingsOutOfRangeAreNamed) {
   };
   EXPECT_THAT(error({.rows = 0, .seed = 0, .augmentation = {}}),
               HasSubstr("a batch of 0 samples"));
-  EXPECT_THAT(error({.rows = 8, .seed = 0, .augmentation = {1.0, 0, 0}}),
-              HasSubstr("unit dropout 1"));
-  EXPECT_THAT(error({.rows = 8, .seed = 0, .augmentation = {0, 0, 15}}),
+  EXPECT_THAT(
+      error({.rows = 8, .seed = 0, .augmentation = {.unitDropout = 1.0}}),
+      HasSubstr("unit dropout 1"));
+  EXPECT_THAT(
+      error({.rows = 8, .seed = 0, .augmentation = {.addedSpikes = -1}}),
+      HasSubstr("-1 added spikes"));
+  EXPECT_THAT(error({.rows = 8, .seed = 0, .augmentation = {.jitterBins = 15}}),
               HasSubstr("a jitter of 15 bins: give 0 to 14"));
 }

@@ -90,8 +90,10 @@ const std::vector<Key> &keys() {
       {"train", "precision", setPrecision},
       {"augment", "unit_dropout",
        number<double>(BETZ_PLACE(augment.unitDropout), 0, 0.99)},
-      {"augment", "event_dropout",
-       number<double>(BETZ_PLACE(augment.eventDropout), 0, 0.99)},
+      {"augment", "spike_dropout",
+       number<double>(BETZ_PLACE(augment.spikeDropout), 0, 0.99)},
+      {"augment", "added_spikes",
+       number<double>(BETZ_PLACE(augment.addedSpikes), 0, 10)},
       {"augment", "jitter_bins",
        number<int64_t>(BETZ_PLACE(augment.jitterBins), 0, 1 << 20)},
   };

@@ -17,17 +17,15 @@ namespace betz::train {
 struct Recipe {
   /// [model]: keys of a model TOML that are not decided by the recordings, as
   /// text.
-  std::map<std::string, std::string> model = {{"dim", "64"},
-                                              {"layers", "1"},
-                                              {"heads", "4"},
-                                              {"latents", "16"},
-                                              {"norm", "rmsnorm"}};
+  std::map<std::string, std::string> model = {
+      {"dim", "64"},     {"layers", "1"},     {"heads", "4"},
+      {"latents", "16"}, {"norm", "rmsnorm"}, {"time", "rotary"}};
 
   /// [data]
   DataSpec data;
 
   /// [train]
-  int64_t steps = 4000;
+  int64_t steps = 12000;
   int64_t batch = 64;
   double learningRate = 1e-3;
   int64_t warmupSteps = 100;
@@ -41,12 +39,13 @@ struct Recipe {
   double averageDecay = 0.995;
   int64_t scoreEvery = 200;
   int64_t keepBest = 1;
-  int64_t patience = 10;
+  int64_t patience = 15;
   int64_t shards = 1;
   std::string precision = "f32";
 
   /// [augment]
-  Augmentation augment = {.unitDropout = 0.1, .eventDropout = 0.4};
+  Augmentation augment = {
+      .unitDropout = 0.2, .spikeDropout = 0.8, .addedSpikes = 0.4};
 };
 
 /// Unknown keys, wrong types and impossible values are errors that name file

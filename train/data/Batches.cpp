@@ -29,9 +29,9 @@ void clear(Batch &batch) {
   batch.sample.clear();
 }
 
-/// Takes memory once for any batch of `rows` samples.
-void reserve(const Dataset &dataset, int64_t rows, Batch &batch) {
-  const size_t events = size_t(rows * dataset.maxEvents());
+/// Takes memory once for any batch of `rows` samples of up to `most` events.
+void reserve(const Dataset &dataset, int64_t rows, int64_t most, Batch &batch) {
+  const size_t events = size_t(rows * most);
   batch.neuronId.reserve(events);
   batch.timeBin.reserve(events);
   batch.value.reserve(events);
@@ -66,39 +66,57 @@ void addRow(const Dataset &dataset, Split split, int64_t number, Batch &batch) {
   dataset.target(sample, std::span(batch.target).last(outputs));
 }
 
-/// One row's draws: which units are silent, where events go.
+/// One row's draws: which units are silent, which spikes stay or come.
 class RowDraws {
 public:
   RowDraws(const BatchSpec &spec, int64_t step, int64_t row)
-      : what(spec.augmentation),
+      : rates(spec.augmentation),
         unitKey(
             Random(spec.seed ^ kUnits, uint64_t(step), uint64_t(row)).next()),
-        events(spec.seed ^ kEvents, uint64_t(step), uint64_t(row)) {}
+        events(spec.seed ^ kEvents, uint64_t(step), uint64_t(row)) {
+    for (double *rate :
+         {&rates.unitDropout, &rates.spikeDropout, &rates.addedSpikes})
+      *rate *= events.uniform();
+  }
 
-  bool keeps(int32_t neuron) {
-    if (what.unitDropout > 0 &&
-        Random(unitKey, uint64_t(neuron)).uniform() < what.unitDropout)
-      return false;
-    return what.eventDropout <= 0 || events.uniform() >= what.eventDropout;
+  bool silences(int32_t neuron) const {
+    return Random(unitKey, uint64_t(neuron)).uniform() < rates.unitDropout;
+  }
+
+  /// Of `count` spikes of an event.
+  int32_t kept(int32_t count) {
+    int32_t left = 0;
+    for (int32_t i = 0; i < count; ++i)
+      left += events.uniform() >= rates.spikeDropout;
+    return left;
   }
 
   int64_t moved(int64_t bin, int32_t windowBins) {
-    if (what.jitterBins == 0)
+    if (rates.jitterBins == 0)
       return bin;
-    const uint64_t places = uint64_t(what.jitterBins) * 2 + 1;
-    const int64_t to = bin + int64_t(events.below(places)) - what.jitterBins;
+    const uint64_t places = uint64_t(rates.jitterBins) * 2 + 1;
+    const int64_t to = bin + int64_t(events.below(places)) - rates.jitterBins;
     return to < 0 || to >= windowBins ? bin : to;
   }
 
+  int64_t added(size_t eventCount) const {
+    return int64_t(rates.addedSpikes * double(eventCount));
+  }
+  PackedEvent addedSpike(const Session &session, int32_t windowBins) {
+    const int64_t bin = int64_t(events.below(uint64_t(windowBins)));
+    const auto unit = int32_t(events.below(uint64_t(session.units())));
+    return {packEvent(bin, session.firstNeuron + unit), 1};
+  }
+
 private:
-  const Augmentation &what;
+  Augmentation rates;
   uint64_t unitKey;
   Random events;
 };
 
 bool isNone(const Augmentation &what) {
-  return what.unitDropout == 0 && what.eventDropout == 0 &&
-         what.jitterBins == 0;
+  return what.unitDropout == 0 && what.spikeDropout == 0 &&
+         what.addedSpikes == 0 && what.jitterBins == 0;
 }
 
 /// Events in order of place, those of one place added up.
@@ -123,19 +141,32 @@ void addAugmented(const Dataset &dataset, const Sample &sample, RowDraws draws,
   const SampleEvents from = dataset.events(sample);
   const int32_t windowBins = dataset.spec().historyBins;
   scratch.clear();
-  for (size_t i = 0; i < from.events.bin.size(); ++i)
-    if (draws.keeps(from.events.neuron[i]))
+  for (size_t i = 0; i < from.events.bin.size(); ++i) {
+    const int32_t neuron = from.events.neuron[i];
+    if (draws.silences(neuron))
+      continue;
+    const int32_t count = draws.kept(from.events.value[i]);
+    if (count > 0)
       scratch.push_back(
           {packEvent(
                draws.moved(from.events.bin[i] - from.firstBin, windowBins),
-               from.events.neuron[i]),
-           from.events.value[i]});
+               neuron),
+           count});
+  }
+  const Session &session = dataset.session(sample.session);
+  for (int64_t i = draws.added(from.events.bin.size()); i > 0; --i)
+    scratch.push_back(draws.addedSpike(session, windowBins));
   addSorted(dataset, scratch, batch);
 }
 
 bool isShare(double value) { return value >= 0 && value < 1; }
 
 } // namespace
+
+int64_t mostEvents(const Dataset &dataset, const Augmentation &augmentation) {
+  const auto most = double(dataset.maxEvents());
+  return int64_t(most + most * augmentation.addedSpikes);
+}
 
 void readBatch(const Dataset &dataset, Split split,
                std::span<const int64_t> numbers, Batch &batch) {
@@ -154,20 +185,24 @@ Result<TrainBatches> TrainBatches::make(const Dataset &dataset,
   if (spec.rows < 1)
     return invalidArgument(
         fmt::format("a batch of {} samples: give at least 1", spec.rows));
-  if (!isShare(what.unitDropout) || !isShare(what.eventDropout))
+  if (!isShare(what.unitDropout) || !isShare(what.spikeDropout))
     return invalidArgument(
-        fmt::format("unit dropout {} and event dropout {}: give shares from 0 "
+        fmt::format("unit dropout {} and spike dropout {}: give shares from 0 "
                     "to below 1",
-                    what.unitDropout, what.eventDropout));
+                    what.unitDropout, what.spikeDropout));
+  if (!(what.addedSpikes >= 0 && what.addedSpikes <= 10))
+    return invalidArgument(fmt::format(
+        "{} added spikes for each event: give 0 to 10", what.addedSpikes));
   if (what.jitterBins < 0 || what.jitterBins >= dataset.spec().historyBins)
     return invalidArgument(
         fmt::format("a jitter of {} bins: give 0 to {}, less than the window",
                     what.jitterBins, dataset.spec().historyBins - 1));
-  if (spec.rows * dataset.maxEvents() > std::numeric_limits<int32_t>::max())
+  const int64_t most = mostEvents(dataset, what);
+  if (spec.rows * most > std::numeric_limits<int32_t>::max())
     return invalidArgument(fmt::format(
         "{} samples of up to {} events are more than a batch can hold; take a "
         "smaller batch",
-        spec.rows, dataset.maxEvents()));
+        spec.rows, most));
   return TrainBatches(dataset, spec);
 }
 
@@ -189,7 +224,7 @@ void TrainBatches::read(int64_t step, Batch &batch) {
   if (step / steps != epoch)
     startEpoch(step / steps);
   clear(batch);
-  reserve(*dataset, rows, batch);
+  reserve(*dataset, rows, mostEvents(*dataset, spec.augmentation), batch);
   const int64_t first = step % steps * rows;
   for (int64_t row = 0; row < rows; ++row) {
     const int64_t number = order[size_t(first + row)];

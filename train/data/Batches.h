@@ -31,14 +31,19 @@ struct Batch {
   int64_t rows() const { return int64_t(sample.size()); }
 };
 
-/// Changes to train samples; each drawn anew for every row of every step.
+/// Changes to train samples. Each row of every step draws rates of its own,
+/// uniformly from 0 to these, and then what they say: a fixed rate would make
+/// samples without changes strange to the decoder.
 struct Augmentation {
   /// Chance that a unit is silent in a row.
   double unitDropout = 0;
-  /// Chance that an event is left out.
-  double eventDropout = 0;
+  /// Chance that a spike is left out.
+  double spikeDropout = 0;
+  /// Spikes that are added for each event of the window, at places drawn from
+  /// all units of the session and all bins.
+  double addedSpikes = 0;
   /// Each event moves by up to this many bins, either way; one that would leave
-  /// the window stays.
+  /// the window stays. Not a rate: the same for all rows.
   int32_t jitterBins = 0;
 };
 
@@ -54,6 +59,9 @@ struct BatchSpec {
   uint64_t seed = 0;
   Augmentation augmentation;
 };
+
+/// The most events that a row may have after these changes.
+int64_t mostEvents(const Dataset &dataset, const Augmentation &augmentation);
 
 /// Replaces `batch` by the samples `numbers` of `split`, unchanged.
 void readBatch(const Dataset &dataset, Split split,
