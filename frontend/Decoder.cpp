@@ -90,12 +90,14 @@ std::vector<Weight> decoderWeights(const ModelConfig &c) {
 class DecoderBuilder {
 public:
   DecoderBuilder(mlir::MLIRContext &context, const ModelDescription &model,
-                 int64_t spikeQueries, double dropoutRate)
-      : c(model.config), spikeQueries(spikeQueries), dropoutRate(dropoutRate),
-        builder(&context), where(mlir::UnknownLoc::get(&context)),
-        f32(builder.getF32Type()), i32(builder.getI32Type()),
-        weights(decoderWeights(model.config)) {
-    if (spikeQueries > 0)
+                 const TrainingParts &parts)
+      : c(model.config), parts(parts), builder(&context),
+        where(mlir::UnknownLoc::get(&context)), f32(builder.getF32Type()),
+        i32(builder.getI32Type()), weights(decoderWeights(model.config)) {
+    if (parts.sessions > 0)
+      weights.push_back(
+          {"session_emb.weight", {parts.sessions, c.dim}, Init::Zeros});
+    if (parts.spikeQueries > 0)
       addSpikeHead(weights, c);
   }
 
@@ -106,6 +108,13 @@ public:
 private:
   void makeModule(const std::map<std::string, std::string> &metadata);
   void makePrepare();
+  /// An input that only a part of training has, and where it is kept.
+  struct PartInput {
+    const char *name;
+    Type type;
+    Value *value;
+  };
+  std::vector<PartInput> listPartInputs();
   void makeMain(const std::vector<std::string> &outputs);
   void addInput(mlir::func::FuncOp main, unsigned index, const char *name,
                 const char *alias = nullptr, bool zeroByDefault = false);
@@ -129,8 +138,7 @@ private:
   mlir::FloatAttr real(double value) { return builder.getF64FloatAttr(value); }
 
   const ModelConfig &c;
-  int64_t spikeQueries;
-  double dropoutRate;
+  const TrainingParts &parts;
   mlir::OpBuilder builder;
   mlir::Location where;
   Type f32, i32;
@@ -138,10 +146,9 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::map<std::string, Value> weightValues;
   Value neuron, timeBin, value, rowSplits, windowStart, relativeTime;
-  /// Null without a spike head; the time also without a time table.
-  Value queryNeuron, queryTime;
-  /// Null without dropout.
-  Value dropoutSeed;
+  /// Null where the model has no such part; the query's time also without a
+  /// time table.
+  Value session, queryNeuron, queryTime, querySession, dropoutSeed;
   int64_t dropoutSite = 0;
   std::string section;
 };
@@ -179,7 +186,7 @@ Value DecoderBuilder::slice(Value x, int64_t offset, int64_t size) {
 Value DecoderBuilder::dropout(Value x) {
   if (!dropoutSeed)
     return x;
-  return emit<DropoutOp>(typeOf(x), x, dropoutSeed, real(dropoutRate),
+  return emit<DropoutOp>(typeOf(x), x, dropoutSeed, real(parts.dropout),
                          builder.getI64IntegerAttr(dropoutSite++));
 }
 
@@ -218,6 +225,10 @@ Value DecoderBuilder::emitTokens() {
   }
   indices.push_back(value);
   tables.push_back(weight("value_emb.weight"));
+  if (session) {
+    indices.push_back(session);
+    tables.push_back(weight("session_emb.weight"));
+  }
   return emit<GatherSumOp>(Type(rowsType(kEvents, {c.dim}, f32)),
                            mlir::ValueRange(indices), mlir::ValueRange(tables));
 }
@@ -273,9 +284,13 @@ Value DecoderBuilder::emitSpikeLogits(Value latents) {
     indices.push_back(queryTime);
     tables.push_back(weight("time_emb.weight"));
   }
-  Value query =
-      emit<GatherSumOp>(Type(rowsType(kBatch, {spikeQueries, c.dim}, f32)),
-                        mlir::ValueRange(indices), mlir::ValueRange(tables));
+  if (querySession) {
+    indices.push_back(querySession);
+    tables.push_back(weight("session_emb.weight"));
+  }
+  Value query = emit<GatherSumOp>(
+      Type(rowsType(kBatch, {parts.spikeQueries, c.dim}, f32)),
+      mlir::ValueRange(indices), mlir::ValueRange(tables));
   Value q = linear(norm(query, "spike_head.norm_q"), "spike_head.q_proj");
   Value kv = linear(norm(latents, "spike_head.norm_kv"), "spike_head.kv_proj");
   Value a = attention(q, slice(kv, 0, c.dim), slice(kv, c.dim, c.dim),
@@ -327,6 +342,22 @@ void DecoderBuilder::addInput(mlir::func::FuncOp main, unsigned index,
     main.setArgAttr(index, kDefaultAttr, builder.getI32IntegerAttr(0));
 }
 
+std::vector<DecoderBuilder::PartInput> DecoderBuilder::listPartInputs() {
+  std::vector<PartInput> inputs;
+  Type queries = rowsType(kBatch, {parts.spikeQueries}, i32);
+  if (parts.spikeQueries > 0)
+    inputs.push_back({"query_neuron", queries, &queryNeuron});
+  if (parts.spikeQueries > 0 && c.time == "table")
+    inputs.push_back({"query_time", queries, &queryTime});
+  if (parts.sessions > 0)
+    inputs.push_back({"session", rowsType(kEvents, {}, i32), &session});
+  if (parts.spikeQueries > 0 && parts.sessions > 0)
+    inputs.push_back({"query_session", queries, &querySession});
+  if (parts.dropout > 0)
+    inputs.push_back({"dropout_seed", Tensor::get({2}, i32), &dropoutSeed});
+  return inputs;
+}
+
 void DecoderBuilder::makeMain(const std::vector<std::string> &outputs) {
   Tensor perEvent = rowsType(kEvents, {}, i32);
   llvm::SmallVector<Type> types;
@@ -335,11 +366,9 @@ void DecoderBuilder::makeMain(const std::vector<std::string> &outputs) {
   unsigned first = types.size();
   types.append({perEvent, perEvent, perEvent, rowsType(kBatch, {}, i32, 1),
                 rowsType(kBatch, {}, i32)});
-  const bool queriesTimes = spikeQueries > 0 && c.time == "table";
-  types.append((spikeQueries > 0) + queriesTimes,
-               rowsType(kBatch, {spikeQueries}, i32));
-  if (dropoutRate > 0)
-    types.push_back(Tensor::get({2}, i32));
+  const std::vector<PartInput> partInputs = listPartInputs();
+  for (const PartInput &input : partInputs)
+    types.push_back(input.type);
   auto main = builder.create<mlir::func::FuncOp>(
       where, kMain, builder.getFunctionType(types, {}));
   for (unsigned i = 0; i < first; ++i)
@@ -350,12 +379,8 @@ void DecoderBuilder::makeMain(const std::vector<std::string> &outputs) {
   addInput(main, first + 3, "row_splits", "offsets");
   addInput(main, first + 4, "window_start", nullptr, /*zeroByDefault=*/true);
 
-  if (spikeQueries > 0)
-    addInput(main, first + 5, "query_neuron");
-  if (queriesTimes)
-    addInput(main, first + 6, "query_time");
-  if (dropoutRate > 0)
-    addInput(main, unsigned(types.size()) - 1, "dropout_seed");
+  for (size_t i = 0; i < partInputs.size(); ++i)
+    addInput(main, first + 5 + unsigned(i), partInputs[i].name);
 
   mlir::Block *body = main.addEntryBlock();
   builder.setInsertionPointToEnd(body);
@@ -366,12 +391,8 @@ void DecoderBuilder::makeMain(const std::vector<std::string> &outputs) {
   value = body->getArgument(first + 2);
   rowSplits = body->getArgument(first + 3);
   windowStart = body->getArgument(first + 4);
-  if (spikeQueries > 0)
-    queryNeuron = body->getArgument(first + 5);
-  if (queriesTimes)
-    queryTime = body->getArgument(first + 6);
-  if (dropoutRate > 0)
-    dropoutSeed = body->getArguments().back();
+  for (size_t i = 0; i < partInputs.size(); ++i)
+    *partInputs[i].value = body->getArgument(first + 5 + unsigned(i));
 
   Value x = emitCrossAttention(emitTokens());
   for (int64_t i = 0; i < c.layers; ++i)
@@ -382,7 +403,7 @@ void DecoderBuilder::makeMain(const std::vector<std::string> &outputs) {
   for (const std::string &output : outputs)
     results.push_back(output == "behavior" ? emitBehaviorHead(latents)
                                            : latents);
-  if (spikeQueries > 0)
+  if (parts.spikeQueries > 0)
     results.push_back(emitSpikeLogits(latents));
   builder.create<mlir::func::ReturnOp>(where, results);
   main.setType(builder.getFunctionType(
@@ -426,12 +447,12 @@ Status checkOutputs(const std::vector<std::string> &outputs) {
 
 Result<mlir::OwningOpRef<mlir::ModuleOp>>
 buildDecoder(mlir::MLIRContext &context, const ModelDescription &model,
-             const std::vector<std::string> &outputs, int64_t spikeQueries,
-             double dropout) {
-  if (outputs.empty() && spikeQueries <= 0)
+             const std::vector<std::string> &outputs,
+             const TrainingParts &parts) {
+  if (outputs.empty() && parts.spikeQueries <= 0)
     return invalidArgument("no output asked for; known: behavior, latents_out");
   BETZ_RETURN_IF_ERROR(checkOutputs(outputs));
-  return DecoderBuilder(context, model, spikeQueries, dropout)
+  return DecoderBuilder(context, model, parts)
       .build(toProgramMetadata(model), outputs);
 }
 

@@ -120,7 +120,7 @@ TEST(Decoder, SpikeHeadIsThereWhenPlacesAreQueried) {
   auto context = ir::makeContext();
   ModelDescription model = small();
   auto plain = buildDecoder(*context, model, {"behavior"});
-  auto both = buildDecoder(*context, model, {"behavior"}, 7);
+  auto both = buildDecoder(*context, model, {"behavior"}, {.spikeQueries = 7});
   ASSERT_TRUE(both.isOk()) << both.status().message();
   mlir::func::FuncOp main = ir::getMain(**both);
   ASSERT_EQ(main.getNumResults(), 2u);
@@ -136,12 +136,39 @@ TEST(Decoder, SpikeHeadIsThereWhenPlacesAreQueried) {
             2 * 2 * 8 + 4 * 8 * 8);
 
   model.config.time = "rotary";
-  auto alone = buildDecoder(*context, model, {}, 7);
+  auto alone = buildDecoder(*context, model, {}, {.spikeQueries = 7});
   ASSERT_TRUE(alone.isOk()) << alone.status().message();
   main = ir::getMain(**alone);
   EXPECT_EQ(main.getNumResults(), 1u);
   EXPECT_EQ(ir::getArgName(main, main.getNumArguments() - 1, ir::kInputAttr),
             "query_neuron");
+}
+
+TEST(Decoder, SeveralSessionsHaveATableInTraining) {
+  auto context = ir::makeContext();
+  ModelDescription model = small();
+  auto module = buildDecoder(*context, model, {"behavior"},
+                             {.spikeQueries = 7, .sessions = 3});
+  ASSERT_TRUE(module.isOk()) << module.status().message();
+  mlir::func::FuncOp main = ir::getMain(**module);
+  const unsigned inputs = main.getNumArguments();
+  EXPECT_EQ(ir::getArgName(main, inputs - 2, ir::kInputAttr), "session");
+  EXPECT_EQ(ir::getArgName(main, inputs - 1, ir::kInputAttr), "query_session");
+  llvm::SmallVector<size_t> tables;
+  main.walk([&](ir::GatherSumOp gather) {
+    tables.push_back(gather.getTables().size());
+  });
+  EXPECT_EQ(tables, (llvm::SmallVector<size_t>{4, 3}));
+  mlir::func::FuncOp prepare = ir::getPrepare(**module);
+  bool found = false;
+  for (unsigned i = 0; i < prepare.getNumArguments(); ++i)
+    if (ir::getArgName(prepare, i, ir::kWeightAttr) == "session_emb.weight") {
+      found = true;
+      EXPECT_EQ(
+          llvm::cast<ir::Tensor>(prepare.getArgumentTypes()[i]).getShape(),
+          llvm::ArrayRef<int64_t>({3, model.config.dim}));
+    }
+  EXPECT_TRUE(found);
 }
 
 TEST(Decoder, CarriesMetadata) {

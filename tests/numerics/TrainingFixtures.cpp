@@ -50,9 +50,9 @@ Result<Fixture> readFixture(const std::string &weightsPath,
 Result<passes::TrainingModule> makeStep(mlir::MLIRContext &context,
                                         const Fixture &fixture,
                                         passes::TrainingOptions options) {
-  BETZ_ASSIGN_OR_RETURN(
-      auto module,
-      buildDecoder(context, fixture.model, {"behavior"}, fixture.queries));
+  BETZ_ASSIGN_OR_RETURN(auto module,
+                        buildDecoder(context, fixture.model, {"behavior"},
+                                     {.spikeQueries = fixture.queries}));
   options.losses = {{"behavior", "target"}};
   if (fixture.queries > 0)
     options.losses.push_back({"spike_logits", "query_value",
