@@ -1,6 +1,7 @@
-#include "train/data/Dataset.h"
 #include "tests/train/SmallRecordings.h"
+#include "train/data/Decoder.h"
 
+#include <algorithm>
 #include <gmock/gmock.h>
 #include <limits>
 #include <map>
@@ -154,6 +155,80 @@ TEST(Dataset, SessionsKeepTheirOwnUnits) {
       neurons[sample.session].insert(neuron);
   EXPECT_THAT(neurons[0], ElementsAre(0, 1, 2));
   EXPECT_THAT(neurons[1], ElementsAre(3, 4, 5, 6));
+}
+
+TEST(Dataset, SessionsAreScoredEachByItself) {
+  TemporaryFolder folder;
+  Dataset dataset = openDataset({makeTrials(10, 3, 3).write(folder / "a.nwb"),
+                                 makeTrials(10, 3, 4).write(folder / "b.nwb")});
+  // Right in the first session, the mean of its targets in the second.
+  Table predictions = behaviorOf(dataset, Split::Test);
+  const Table targets = predictions;
+  const std::span<const Sample> samples = dataset.samples(Split::Test);
+  for (int64_t column = 0; column < 2; ++column) {
+    double sum = 0, rows = 0;
+    for (int64_t row = 0; row < targets.rows; ++row)
+      if (samples[size_t(row)].session == 1)
+        sum += targets.at(row, column), rows += 1;
+    for (int64_t row = 0; row < targets.rows; ++row)
+      if (samples[size_t(row)].session == 1)
+        predictions.at(row, column) = sum / rows;
+  }
+  const std::vector<Score> scores =
+      scoreSessions(dataset, Split::Test, predictions);
+  ASSERT_EQ(scores.size(), 2u);
+  EXPECT_EQ(scores[0].meanR2(), 1);
+  EXPECT_NEAR(scores[1].meanR2(), 0, 1e-12);
+  EXPECT_NEAR(meanR2(scores), 0.5, 1e-12);
+}
+
+TEST(Dataset, SessionsHaveNamesOfTheirOwn) {
+  TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "day");
+  const std::vector<std::filesystem::path> files = {
+      makeTrials(10, 3, 3).write(folder / "a.nwb"),
+      makeTrials(10, 3, 4).write(folder / "day" / "a.nwb")};
+  EXPECT_THAT(Dataset::open(files, {}).status().message(),
+              HasSubstr("two recordings of one name"));
+}
+
+TEST(Dataset, FewLabelsAreSomeTrialsOfTrain) {
+  TemporaryFolder folder;
+  const std::filesystem::path file =
+      makeTrials(20, 3, 1).write(folder / "a.nwb");
+  auto trialsOf = [&](const DataSpec &spec, Split split) {
+    Dataset dataset = openDataset({file}, spec);
+    std::set<int32_t> trials;
+    for (const Sample &sample : dataset.samples(split))
+      trials.insert(sample.piece);
+    return trials;
+  };
+  DataSpec few, fewer;
+  few.labelFraction = 0.5;
+  fewer.labelledTrials = 2;
+  const std::set<int32_t> all = trialsOf({}, Split::Train);
+  const std::set<int32_t> half = trialsOf(few, Split::Train);
+  const std::set<int32_t> two = trialsOf(fewer, Split::Train);
+  EXPECT_EQ(all.size(), 12u);
+  EXPECT_EQ(half.size(), 6u);
+  EXPECT_EQ(two.size(), 2u);
+  EXPECT_TRUE(std::ranges::includes(all, half));
+  EXPECT_TRUE(std::ranges::includes(half, two));
+  EXPECT_EQ(trialsOf(few, Split::Val), trialsOf({}, Split::Val));
+  EXPECT_EQ(trialsOf(few, Split::Test), trialsOf({}, Split::Test));
+  few.seed = 1;
+  EXPECT_NE(trialsOf(few, Split::Train), half);
+
+  // Nothing of the other trials' behaviour is left, so the scale is of two.
+  Dataset dataset = openDataset({file}, fewer);
+  double sum = 0, rows = 0;
+  for (const Sample &sample : dataset.samples(Split::Train))
+    sum += double(dataset.behavior(sample)[0]), rows += 1;
+  EXPECT_NEAR(dataset.session(0).scale.mean[0], sum / rows, 1e-9);
+
+  fewer.labelledTrials = 0;
+  EXPECT_THAT(Dataset::open(std::span(&file, 1), fewer).status().message(),
+              HasSubstr("0 labelled trials: give at least 1"));
 }
 
 TEST(Dataset, RowsOfNaNAreLeftOutAndCounted) {

@@ -12,7 +12,8 @@ namespace {
 
 /// What a random number is for; a stream each.
 constexpr uint64_t kShuffle = 1ull << 60, kUnits = 2ull << 60,
-                   kEvents = 3ull << 60;
+                   kEvents = 3ull << 60, kMask = 4ull << 60,
+                   kFixedMask = 5ull << 60;
 
 /// Sorting these orders events by bin, then neuron.
 uint64_t packEvent(int64_t bin, int32_t neuron) {
@@ -27,6 +28,9 @@ void clear(Batch &batch) {
   batch.session.clear();
   batch.target.clear();
   batch.sample.clear();
+  batch.queryNeuron.clear();
+  batch.queryTime.clear();
+  batch.queryValue.clear();
 }
 
 /// Takes memory once for any batch of `rows` samples of up to `most` events.
@@ -48,11 +52,14 @@ void addEvent(const Dataset &dataset, int64_t bin, int32_t neuron,
   batch.value.push_back(std::min(count, dataset.spec().valueBuckets - 1));
 }
 
-void addEvents(const Dataset &dataset, const Sample &sample, Batch &batch) {
+/// All but those that `mask` hides, if there is one.
+void addEvents(const Dataset &dataset, const Sample &sample,
+               const SpikeMask *mask, Batch &batch) {
   SampleEvents from = dataset.events(sample);
   for (size_t i = 0; i < from.events.bin.size(); ++i)
-    addEvent(dataset, from.events.bin[i] - from.firstBin, from.events.neuron[i],
-             from.events.value[i], batch);
+    if (!mask || !mask->hides(i))
+      addEvent(dataset, from.events.bin[i] - from.firstBin,
+               from.events.neuron[i], from.events.value[i], batch);
 }
 
 /// Ends the row whose events were added.
@@ -137,13 +144,14 @@ void addSorted(const Dataset &dataset, std::vector<PackedEvent> &events,
 }
 
 void addAugmented(const Dataset &dataset, const Sample &sample, RowDraws draws,
-                  std::vector<PackedEvent> &scratch, Batch &batch) {
+                  const SpikeMask *mask, std::vector<PackedEvent> &scratch,
+                  Batch &batch) {
   const SampleEvents from = dataset.events(sample);
   const int32_t windowBins = dataset.spec().historyBins;
   scratch.clear();
   for (size_t i = 0; i < from.events.bin.size(); ++i) {
     const int32_t neuron = from.events.neuron[i];
-    if (draws.silences(neuron))
+    if ((mask && mask->hides(i)) || draws.silences(neuron))
       continue;
     const int32_t count = draws.kept(from.events.value[i]);
     if (count > 0)
@@ -172,7 +180,22 @@ void readBatch(const Dataset &dataset, Split split,
                std::span<const int64_t> numbers, Batch &batch) {
   clear(batch);
   for (int64_t number : numbers) {
-    addEvents(dataset, dataset.samples(split)[size_t(number)], batch);
+    addEvents(dataset, dataset.samples(split)[size_t(number)], nullptr, batch);
+    addRow(dataset, split, number, batch);
+  }
+}
+
+void readMaskedBatch(const Dataset &dataset, Split split,
+                     std::span<const int64_t> numbers, const Masking &masking,
+                     uint64_t seed, Batch &batch) {
+  clear(batch);
+  SpikeMask mask;
+  for (int64_t number : numbers) {
+    const Sample &sample = dataset.samples(split)[size_t(number)];
+    mask.draw(dataset, sample, masking,
+              Random(seed ^ kFixedMask, uint64_t(split), uint64_t(number)),
+              batch);
+    addEvents(dataset, sample, &mask, batch);
     addRow(dataset, split, number, batch);
   }
 }
@@ -197,6 +220,13 @@ Result<TrainBatches> TrainBatches::make(const Dataset &dataset,
     return invalidArgument(
         fmt::format("a jitter of {} bins: give 0 to {}, less than the window",
                     what.jitterBins, dataset.spec().historyBins - 1));
+  if (!isShare(spec.masking.share) ||
+      (spec.masking.share > 0 &&
+       spec.masking.queries < maskQueries(dataset, spec.masking.share)))
+    return invalidArgument(fmt::format(
+        "a mask of {} with {} queries: give a share from 0 to below "
+        "1, and a query for each place that it asks for",
+        spec.masking.share, spec.masking.queries));
   const int64_t most = mostEvents(dataset, what);
   if (spec.rows * most > std::numeric_limits<int32_t>::max())
     return invalidArgument(fmt::format(
@@ -229,10 +259,16 @@ void TrainBatches::read(int64_t step, Batch &batch) {
   for (int64_t row = 0; row < rows; ++row) {
     const int64_t number = order[size_t(first + row)];
     const Sample &sample = dataset->samples(Split::Train)[size_t(number)];
+    const SpikeMask *hidden = spec.masking.share > 0 ? &mask : nullptr;
+    if (hidden)
+      mask.draw(*dataset, sample, spec.masking,
+                Random(spec.seed ^ kMask, uint64_t(step), uint64_t(row)),
+                batch);
     if (isNone(spec.augmentation))
-      addEvents(*dataset, sample, batch);
+      addEvents(*dataset, sample, hidden, batch);
     else
-      addAugmented(*dataset, sample, RowDraws(spec, step, row), scratch, batch);
+      addAugmented(*dataset, sample, RowDraws(spec, step, row), hidden, scratch,
+                   batch);
     addRow(*dataset, Split::Train, number, batch);
   }
 }

@@ -2,7 +2,9 @@
 #pragma once
 
 #include "runtime/base/Status.h"
+#include "train/data/Batch.h"
 #include "train/data/Dataset.h"
+#include "train/data/SpikeMask.h"
 
 #include <condition_variable>
 #include <cstdint>
@@ -12,24 +14,6 @@
 #include <vector>
 
 namespace betz::train {
-
-/// Reused from step to step to keep its memory.
-struct Batch {
-  /// i32[E], by sample, then bin, then neuron.
-  std::vector<int32_t> neuronId;
-  std::vector<int32_t> timeBin;
-  std::vector<int32_t> value;
-  /// i32[B + 1].
-  std::vector<int32_t> rowSplits;
-  /// i32[B].
-  std::vector<int32_t> session;
-  /// f32[B, outputs], z-scored; empty without behaviour.
-  std::vector<float> target;
-  /// Which sample of the split each row is.
-  std::vector<int64_t> sample;
-
-  int64_t rows() const { return int64_t(sample.size()); }
-};
 
 /// Changes to train samples. Each row of every step draws rates of its own,
 /// uniformly from 0 to these, and then what they say: a fixed rate would make
@@ -57,7 +41,9 @@ struct PackedEvent {
 struct BatchSpec {
   int32_t rows = 32;
   uint64_t seed = 0;
+  /// Of the events that are left when masked ones are out.
   Augmentation augmentation;
+  Masking masking = {};
 };
 
 /// The most events that a row may have after these changes.
@@ -66,6 +52,12 @@ int64_t mostEvents(const Dataset &dataset, const Augmentation &augmentation);
 /// Replaces `batch` by the samples `numbers` of `split`, unchanged.
 void readBatch(const Dataset &dataset, Split split,
                std::span<const int64_t> numbers, Batch &batch);
+
+/// The same with masked events. What is masked in a sample depends on its
+/// number and on the seed alone.
+void readMaskedBatch(const Dataset &dataset, Split split,
+                     std::span<const int64_t> numbers, const Masking &masking,
+                     uint64_t seed, Batch &batch);
 
 /// The train samples, shuffled anew in each epoch. A step's batch depends on
 /// the spec and the step's number alone, so a run goes on at any step. The
@@ -93,6 +85,7 @@ private:
   std::vector<int64_t> order;
   int64_t epoch = -1;
   std::vector<PackedEvent> scratch;
+  SpikeMask mask;
 };
 
 /// Builds batches ahead in a thread of its own. One thread reads.

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -34,6 +35,10 @@ struct DataSpec {
   int32_t targetStepBins = 1;
   /// Of splits that the file does not give.
   uint64_t seed = 0;
+  /// Behaviour of train is known for this share of its pieces, or for so many,
+  /// of each recording, drawn by `seed`; the others give no sample. Not both.
+  std::optional<double> labelFraction;
+  std::optional<int64_t> labelledTrials;
   /// The behaviour to predict; "" for the usual one (Recording::chooseSeries).
   std::string series;
 };

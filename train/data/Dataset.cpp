@@ -1,6 +1,7 @@
 #include "train/data/Dataset.h"
 #include "runtime/base/Progress.h"
 #include "train/data/Decoder.h"
+#include "train/score/Random.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,6 +14,8 @@ namespace {
 
 constexpr double kDefaultBinMs = 20;
 constexpr double kFinestDefaultMs = 10;
+/// Keeps the draw of labels apart from that of splits.
+constexpr uint64_t kLabels = 6ull << 60;
 
 Status checkSpec(const DataSpec &spec) {
   auto atLeastOne = [](const char *what, int32_t value) {
@@ -28,6 +31,13 @@ Status checkSpec(const DataSpec &spec) {
   BETZ_RETURN_IF_ERROR(atLeastOne("value buckets", spec.valueBuckets));
   BETZ_RETURN_IF_ERROR(atLeastOne("target times", spec.targetTimes));
   BETZ_RETURN_IF_ERROR(atLeastOne("target step bins", spec.targetStepBins));
+  if (spec.labelFraction &&
+      !(*spec.labelFraction > 0 && *spec.labelFraction <= 1))
+    return invalidArgument(fmt::format(
+        "a label fraction of {}: give a share above 0", *spec.labelFraction));
+  if (spec.labelledTrials && *spec.labelledTrials < 1)
+    return invalidArgument(fmt::format("{} labelled trials: give at least 1",
+                                       *spec.labelledTrials));
   if (int64_t(spec.targetTimes - 1) * spec.targetStepBins >= spec.historyBins)
     return invalidArgument(fmt::format(
         "{} target times {} bins apart do not fit in a window of {} bins",
@@ -96,6 +106,35 @@ void findScale(Session &session) {
     scaleColumn(session, bins, column, session.scale);
 }
 
+/// Leaves labels to so many train pieces; fewer labels are a part of more.
+void drawLabels(std::vector<Piece> &pieces, const DataSpec &spec) {
+  if (!spec.labelFraction && !spec.labelledTrials)
+    return;
+  std::vector<Piece *> train;
+  for (Piece &piece : pieces)
+    if (piece.split == Split::Train)
+      train.push_back(&piece);
+  const int64_t all = int64_t(train.size());
+  const int64_t labelled =
+      spec.labelledTrials
+          ? std::min(*spec.labelledTrials, all)
+          : std::max<int64_t>(1,
+                              std::llround(*spec.labelFraction * double(all)));
+  shuffle(std::span(train), Random(spec.seed ^ kLabels));
+  for (int64_t i = labelled; i < all; ++i)
+    train[size_t(i)]->isLabelled = false;
+}
+
+/// As if behaviour had not been recorded in pieces without labels.
+void forgetLabels(Session &session) {
+  const size_t columns = size_t(session.columns());
+  for (int64_t bin = 0; bin < session.bins(); ++bin)
+    if (!session.pieces[size_t(session.index.at(bin).segment)].isLabelled)
+      std::ranges::fill(std::span(session.behaviorByBin)
+                            .subspan(size_t(bin) * columns, columns),
+                        std::numeric_limits<float>::quiet_NaN());
+}
+
 Result<std::optional<Series>> openBehavior(const Recording &recording,
                                            const std::string &name) {
   BETZ_ASSIGN_OR_RETURN(const SeriesInfo *info, recording.chooseSeries(name));
@@ -136,6 +175,8 @@ Status Dataset::addSession(const std::filesystem::path &file) {
   session->unitIds = recording.units.ids;
   session->firstNeuron = int32_t(neuronCount);
   session->pieces = std::move(cut.pieces);
+  if (series)
+    drawLabels(session->pieces, dataSpec);
   session->splitSource = cut.source;
   session->secondsLeftOut = cut.secondsLeftOut;
   std::vector<Interval> times;
@@ -156,6 +197,7 @@ Status Dataset::addSession(const std::filesystem::path &file) {
   session->trials = std::move(recording.trials);
   if (series) {
     readBehavior(*series, *session);
+    forgetLabels(*session);
     findScale(*session);
   }
   neuronCount += session->units();
@@ -177,7 +219,8 @@ Status Dataset::addSamples(int32_t number) {
   int64_t bin = 0;
   for (size_t piece = 0; piece < session.pieces.size(); ++piece) {
     const int64_t bins = session.index.bins(int64_t(piece));
-    for (int64_t i = reach; i < bins; i += dataSpec.strideBins) {
+    const bool isUsed = session.pieces[piece].isLabelled;
+    for (int64_t i = reach; isUsed && i < bins; i += dataSpec.strideBins) {
       if (session.behavior && !hasTarget(bin + i)) {
         ++session.binsWithoutTarget;
         continue;
@@ -194,6 +237,17 @@ Status Dataset::addSamples(int32_t number) {
         "{}: {} samples are left out because {} has no usable row there",
         session.file.string(), session.binsWithoutTarget,
         session.behavior->name));
+  return Status::ok();
+}
+
+Status Dataset::checkNames() const {
+  for (size_t i = 0; i < list.size(); ++i)
+    for (size_t before = 0; before < i; ++before)
+      if (list[i]->name() == list[before]->name())
+        return invalidArgument(fmt::format(
+            "{} and {}: two recordings of one name; a decoder knows its "
+            "sessions by the names of their files, so rename one",
+            list[before]->file.string(), list[i]->file.string()));
   return Status::ok();
 }
 
@@ -232,6 +286,7 @@ Result<Dataset> Dataset::open(std::span<const std::filesystem::path> files,
   dataset.dataSpec = spec;
   for (const std::filesystem::path &file : files)
     BETZ_RETURN_IF_ERROR(dataset.addSession(file));
+  BETZ_RETURN_IF_ERROR(dataset.checkNames());
   dataset.outputCount = dataset.list[0]->columns() * spec.targetTimes;
   BETZ_RETURN_IF_ERROR(dataset.checkSplits());
   return dataset;
@@ -274,6 +329,27 @@ Table behaviorOf(const Dataset &dataset, Split split) {
       table.at(row, column) = double(values[size_t(column)]);
   }
   return table;
+}
+
+std::vector<Score> scoreSessions(const Dataset &dataset, Split split,
+                                 const Table &predictions) {
+  const Table targets = behaviorOf(dataset, split);
+  const std::span<const Sample> samples = dataset.samples(split);
+  std::vector<Score> scores;
+  for (int64_t session = 0; session < dataset.sessions(); ++session) {
+    RowMask mask;
+    for (const Sample &sample : samples)
+      mask.push_back(sample.session == session);
+    scores.push_back(score(predictions, targets, mask));
+  }
+  return scores;
+}
+
+double meanR2(const std::vector<Score> &sessions) {
+  double sum = 0;
+  for (const Score &score : sessions)
+    sum += score.meanR2();
+  return sum / double(sessions.size());
 }
 
 } // namespace betz::train

@@ -45,6 +45,8 @@ struct Session {
   /// Bins left out of every split because their target has a NaN or no row.
   int64_t binsWithoutTarget = 0;
 
+  /// That of its file, without folder and ending.
+  std::string name() const { return file.stem().string(); }
   int64_t bins() const { return index.size(); }
   int64_t units() const { return int64_t(unitIds.size()); }
   int64_t columns() const { return behavior ? behavior->columns : 0; }
@@ -68,9 +70,9 @@ struct SampleEvents {
 class Dataset {
 public:
   /// Opens `files` in order. Errors name the file: no units, no trial in
-  /// observed time, sessions that differ in target columns, a split of a
-  /// recording without a sample or without a spike. Without behaviour in any
-  /// file, samples have events only.
+  /// observed time, sessions that differ in target columns or share a name, a
+  /// split of a recording without a sample or without a spike. Without
+  /// behaviour in any file, samples have events only.
   static Result<Dataset> open(std::span<const std::filesystem::path> files,
                               const DataSpec &spec);
 
@@ -100,6 +102,7 @@ public:
 private:
   Status addSession(const std::filesystem::path &file);
   Status addSamples(int32_t session);
+  Status checkNames() const;
   Status checkSplits() const;
 
   DataSpec dataSpec;

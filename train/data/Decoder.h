@@ -21,4 +21,11 @@ public:
 /// What `predict` should have said.
 Table behaviorOf(const Dataset &dataset, Split split);
 
+/// Of predictions for the samples of `split`, the score of each session's.
+std::vector<Score> scoreSessions(const Dataset &dataset, Split split,
+                                 const Table &predictions);
+
+/// The mean R² over sessions and outputs: units of behaviour may differ.
+double meanR2(const std::vector<Score> &sessions);
+
 } // namespace betz::train

@@ -18,6 +18,8 @@ struct Piece {
   /// Row of the trials, or -1 for a block.
   int64_t trial = -1;
   Split split = Split::Train;
+  /// False for a train piece whose behaviour is not to be used.
+  bool isLabelled = true;
 };
 
 struct Pieces {

@@ -64,6 +64,7 @@ void countPieces(const Dataset &dataset, int64_t number,
   for (const Piece &piece : session.pieces) {
     ++report.pieces[size_t(piece.split)];
     report.piecesAreTrials &= piece.trial >= 0;
+    report.labelledPieces += piece.split == Split::Train && piece.isLabelled;
   }
   for (Split split : kSplits)
     for (const Sample &sample : dataset.samples(split))
@@ -167,6 +168,10 @@ std::string sessionText(const SessionReport &session) {
   if (session.secondsLeftOut > 0.0005)
     text += fmt::format("  {:.3f} s observed outside of these are left out\n",
                         session.secondsLeftOut);
+  if (session.labelledPieces < session.pieces[0])
+    text += fmt::format("  behaviour of {} of the {} train {} is used\n",
+                        session.labelledPieces, session.pieces[0],
+                        session.piecesAreTrials ? "trials" : "blocks");
   if (session.target.empty())
     return text + "  no behaviour: samples have events only\n";
   text += fmt::format("  target {} in {}, variance", session.target,
@@ -200,6 +205,8 @@ Json toJson(const SessionReport &session) {
       {"units", session.units},
       {"split_source", session.splitSource},
       {session.piecesAreTrials ? "trials" : "blocks", toJson(session.pieces)},
+      {session.piecesAreTrials ? "labelled_trials" : "labelled_blocks",
+       session.labelledPieces},
       {"samples", toJson(session.samples)},
       {"seconds_left_out", session.secondsLeftOut},
       {"samples_without_target", session.samplesWithoutTarget}};

@@ -34,6 +34,8 @@ struct SessionReport {
   std::array<int64_t, kSplits.size()> pieces{};
   std::array<int64_t, kSplits.size()> samples{};
   bool piecesAreTrials = true;
+  /// Train pieces whose behaviour is used.
+  int64_t labelledPieces = 0;
   double secondsLeftOut = 0;
   int64_t samplesWithoutTarget = 0;
   /// The rest is of recordings with behaviour.
