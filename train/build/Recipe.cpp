@@ -2,7 +2,9 @@
 #include "runtime/base/Suggest.h"
 #include "runtime/base/Toml.h"
 
+#include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <functional>
 #include <vector>
 
@@ -69,6 +71,8 @@ const std::vector<Key> &keys() {
       {"data", "series", setSeries},
       {"train", "steps", number<int64_t>(BETZ_PLACE(steps), 1, kMany)},
       {"train", "batch", number<int64_t>(BETZ_PLACE(batch), 1, 1 << 20)},
+      {"train", "accumulate",
+       number<int64_t>(BETZ_PLACE(accumulate), 1, 1 << 20)},
       {"train", "learning_rate",
        number<double>(BETZ_PLACE(learningRate), 0, 1e3)},
       {"train", "warmup_steps",
@@ -88,6 +92,10 @@ const std::vector<Key> &keys() {
       {"train", "patience", number<int64_t>(BETZ_PLACE(patience), 0, kMany)},
       {"train", "shards", number<int64_t>(BETZ_PLACE(shards), 1, 1024)},
       {"train", "precision", setPrecision},
+      {"pretrain", "steps",
+       number<int64_t>(BETZ_PLACE(pretrainSteps), 0, kMany)},
+      {"pretrain", "mask", number<double>(BETZ_PLACE(mask), 0.01, 0.99)},
+      {"pretrain", "beside", number<double>(BETZ_PLACE(beside), 0, 1e3)},
       {"augment", "unit_dropout",
        number<double>(BETZ_PLACE(augment.unitDropout), 0, 0.99)},
       {"augment", "spike_dropout",
@@ -101,6 +109,9 @@ const std::vector<Key> &keys() {
 }
 
 #undef BETZ_PLACE
+
+constexpr std::string_view kTables[] = {"model", "data", "train", "pretrain",
+                                        "augment"};
 
 /// What the recordings and [data] decide.
 constexpr const char *kDecided[] = {
@@ -151,12 +162,10 @@ Result<Recipe> readRecipe(const std::filesystem::path &path) {
   for (auto &&[tableName, node] : root) {
     const std::string table(tableName.str());
     const toml::table *entries = node.as_table();
-    if (!entries || (table != "model" && table != "data" && table != "train" &&
-                     table != "augment"))
-      return invalidArgument(fmt::format(
-          "{}: \"{}\" is none of the tables [model], [data], [train], "
-          "[augment]",
-          place(node.source()), table));
+    if (!entries || std::ranges::find(kTables, table) == std::end(kTables))
+      return invalidArgument(
+          fmt::format("{}: \"{}\" is none of the tables [{}]",
+                      place(node.source()), table, fmt::join(kTables, "], [")));
     for (auto &&[name, value] : *entries)
       BETZ_RETURN_IF_ERROR(
           setKey(recipe, table, std::string(name.str()), value)

@@ -27,6 +27,8 @@ struct Recipe {
   /// [train]
   int64_t steps = 12000;
   int64_t batch = 64;
+  /// Batches whose gradients a step adds up.
+  int64_t accumulate = 1;
   double learningRate = 1e-3;
   int64_t warmupSteps = 100;
   /// Of the peak, at the last step.
@@ -42,6 +44,13 @@ struct Recipe {
   int64_t patience = 15;
   int64_t shards = 1;
   std::string precision = "f32";
+
+  /// [pretrain]: steps of masked-spike training before the behaviour's; the
+  /// share of events that is masked; and the weight of the masked spikes' loss
+  /// beside the behaviour's.
+  int64_t pretrainSteps = 0;
+  double mask = 0.25;
+  double beside = 0;
 
   /// [augment]
   Augmentation augment = {

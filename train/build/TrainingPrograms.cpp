@@ -7,18 +7,19 @@ namespace betz::train {
 
 namespace {
 
-/// Unit id -> neuron of a session; of several sessions a list.
-Json unitTables(const Dataset &dataset) {
-  Json tables = Json::array();
-  for (int64_t i = 0; i < dataset.sessions(); ++i) {
-    const Session &session = dataset.session(i);
-    Json table = Json::object();
-    for (size_t unit = 0; unit < session.unitIds.size(); ++unit)
-      table[fmt::to_string(session.unitIds[unit])] =
-          session.firstNeuron + int32_t(unit);
-    tables.push_back(std::move(table));
+/// What of the model's metadata is a session's own.
+Json describeSession(const Session &session, const DataSpec &spec) {
+  Json units = Json::object();
+  for (size_t unit = 0; unit < session.unitIds.size(); ++unit)
+    units[fmt::to_string(session.unitIds[unit])] =
+        session.firstNeuron + int32_t(unit);
+  Json own = {{"name", session.name()}, {"units", std::move(units)}};
+  if (spec.targetTimes == 1 && session.behavior) {
+    own["target_mean"] = session.scale.mean;
+    own["target_std"] = session.scale.deviation;
+    own["output_units"] = session.behavior->unit;
   }
-  return tables.size() == 1 ? tables.front() : tables;
+  return own;
 }
 
 } // namespace
@@ -26,7 +27,6 @@ Json unitTables(const Dataset &dataset) {
 Result<ModelDescription> describeModel(const Recipe &recipe,
                                        const Dataset &dataset) {
   const DataSpec &spec = dataset.spec();
-  const Session &first = dataset.session(0);
   std::map<std::string, std::string> keys = recipe.model;
   keys["max_neurons"] = fmt::to_string(dataset.neurons());
   keys["max_time_bins"] = fmt::to_string(spec.historyBins);
@@ -36,20 +36,19 @@ Result<ModelDescription> describeModel(const Recipe &recipe,
   keys["bin_ms"] = fmt::to_string(spec.binMs);
   keys["window_bins"] = fmt::to_string(spec.historyBins);
   keys["stride_bins"] = fmt::to_string(spec.strideBins);
-  if (dataset.sessions() == 1) {
-    keys["units"] = unitTables(dataset).dump();
-    if (spec.targetTimes == 1 && first.behavior) {
-      keys["target_mean"] = Json(first.scale.mean).dump();
-      keys["target_std"] = Json(first.scale.deviation).dump();
-      keys["output_units"] = Json(first.behavior->unit).dump();
-    }
-  }
+  Json sessions = Json::array();
+  for (int64_t i = 0; i < dataset.sessions(); ++i)
+    sessions.push_back(describeSession(dataset.session(i), spec));
+  if (sessions.size() == 1)
+    for (const auto &[key, value] : sessions.front().items())
+      if (key != "name")
+        keys[key] = value.dump();
+  keys["sessions"] = sessions.dump();
   return readModelMetadata(keys, "[model]");
 }
 
 passes::TrainingOptions trainingOptions(const Recipe &recipe) {
   passes::TrainingOptions options;
-  options.losses = {{"behavior", "target"}};
   options.narrow = recipe.precision == "bf16";
   options.beta1 = recipe.beta1;
   options.beta2 = recipe.beta2;

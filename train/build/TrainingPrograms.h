@@ -24,7 +24,7 @@ Result<std::shared_ptr<const Program>>
 compileStep(mlir::ModuleOp model, const passes::TrainingOptions &options,
             const std::string &target, int64_t batch, int64_t maxEvents);
 
-/// The options that a recipe and its losses give.
+/// A recipe's precision and optimizer; without losses.
 passes::TrainingOptions trainingOptions(const Recipe &recipe);
 
 /// What a weights file says of its model, as compile reads it.

@@ -1,6 +1,7 @@
 #include "train/loop/NetworkDecoder.h"
 #include "runtime/base/Progress.h"
 #include "train/data/Batches.h"
+#include "train/loop/Parameters.h"
 #include "train/loop/StepInputs.h"
 
 #include <algorithm>
@@ -8,21 +9,35 @@
 
 namespace betz::train {
 
-Result<NetworkDecoder>
+Result<std::shared_ptr<NetworkDecoder>>
 NetworkDecoder::create(std::shared_ptr<const Program> program,
                        std::shared_ptr<Device> device, int32_t rows) {
   BETZ_ASSIGN_OR_RETURN(uint32_t output, findOutput(*program, "behavior"));
   BETZ_ASSIGN_OR_RETURN(
       std::unique_ptr<betz::Session> session,
       betz::Session::create(std::move(program), std::move(device)));
-  return NetworkDecoder(std::move(session), rows, output);
+  BETZ_ASSIGN_OR_RETURN(std::vector<Parameter> parameters,
+                        readParameters(session->program()));
+  std::shared_ptr<NetworkDecoder> decoder(
+      new NetworkDecoder(std::move(session), rows, output));
+  decoder->trainedSize = size_t(flatSize(parameters, false));
+  decoder->frozenSize = size_t(flatSize(parameters, true));
+  return decoder;
 }
 
 Status NetworkDecoder::setWeights(std::span<const float> trained,
                                   std::span<const float> frozen) {
-  BETZ_RETURN_IF_ERROR(session->writeState("weights", std::as_bytes(trained)));
-  return frozen.empty() ? Status::ok()
-                        : session->writeState("frozen", std::as_bytes(frozen));
+  BETZ_RETURN_IF_ERROR(session->writeState(
+      "weights", std::as_bytes(trained.first(trainedSize))));
+  return frozenSize == 0
+             ? Status::ok()
+             : session->writeState("frozen",
+                                   std::as_bytes(frozen.first(frozenSize)));
+}
+
+Result<double> NetworkDecoder::scoreVal(const Dataset &dataset) const {
+  BETZ_ASSIGN_OR_RETURN(Table predictions, predict(dataset, Split::Val));
+  return meanR2(scoreSessions(dataset, Split::Val, predictions));
 }
 
 Status NetworkDecoder::predictBatch(const Batch &batch,

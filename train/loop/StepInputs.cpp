@@ -1,5 +1,6 @@
 #include "train/loop/StepInputs.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 
@@ -25,9 +26,29 @@ void StepInputs::bindBatch(const Batch &batch, int64_t outputs) {
   bind("row_splits", DType::I32, batch.rowSplits.data(),
        {int64_t(batch.rowSplits.size())});
   bind("target", DType::F32, batch.target.data(), {batch.rows(), outputs});
+  const int64_t queries =
+      int64_t(batch.queryValue.size()) / std::max<int64_t>(batch.rows(), 1);
+  for (auto [name, values] : {std::pair("query_neuron", &batch.queryNeuron),
+                              std::pair("query_time", &batch.queryTime),
+                              std::pair("query_value", &batch.queryValue)})
+    bind(name, DType::I32, values->data(), {batch.rows(), queries});
   for (const InputSpec &input : program->inputs)
-    if (input.tensor.name == "counts")
+    if (input.tensor.name == "session")
+      bindSessions(batch, queries);
+    else if (input.tensor.name == "counts")
       bindCounts(input, batch);
+}
+
+void StepInputs::bindSessions(const Batch &batch, int64_t queries) {
+  for (int64_t row = 0; row < batch.rows(); ++row) {
+    const int32_t session = batch.session[size_t(row)];
+    eventSession.resize(size_t(batch.rowSplits[size_t(row) + 1]), session);
+    querySession.resize(size_t((row + 1) * queries), session);
+  }
+  bind("session", DType::I32, eventSession.data(),
+       {int64_t(eventSession.size())});
+  bind("query_session", DType::I32, querySession.data(),
+       {batch.rows(), queries});
 }
 
 void StepInputs::bindCounts(const InputSpec &input, const Batch &batch) {

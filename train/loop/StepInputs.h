@@ -21,17 +21,20 @@ public:
 
   void bind(std::string_view name, DType dtype, const void *data,
             std::vector<int64_t> shape);
-  /// neuron_id, time_bin, value, row_splits, and target where there is one; or
-  /// `counts` (f32[B, bins, units]), the square roots of the values by bin and
-  /// neuron.
+  /// neuron_id, time_bin, value, row_splits, the queries of masked-spike
+  /// training, the session of each event and query, and target where there is
+  /// one; or `counts` (f32[B, bins, units]), the square roots of the values by
+  /// bin and neuron.
   void bindBatch(const Batch &batch, int64_t outputs);
   std::span<const InputBinding> bindings() const { return list; }
 
 private:
+  void bindSessions(const Batch &batch, int64_t queries);
   void bindCounts(const InputSpec &input, const Batch &batch);
 
   const Program *program;
   std::vector<float> counts;
+  std::vector<int32_t> eventSession, querySession;
   std::deque<std::vector<int64_t>> shapes; // stable addresses
   std::vector<InputBinding> list;
 };

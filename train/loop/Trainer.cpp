@@ -18,7 +18,7 @@ constexpr const char *kStates[] = {"weights", "moment1", "moment2"};
 Json toJson(const std::vector<Best> &scores) {
   Json list = Json::array();
   for (const Best &one : scores)
-    list.push_back({one.step, one.valR2});
+    list.push_back({one.step, one.score});
   return list;
 }
 
@@ -32,35 +32,36 @@ std::vector<Best> scoresFrom(const Json &list) {
 Best bestOf(const std::vector<Best> &scores) {
   Best best;
   for (const Best &one : scores)
-    if (one.valR2 > best.valR2)
+    if (one.score > best.score)
       best = one;
   return best;
 }
 
 } // namespace
 
-Trainer::Trainer(std::unique_ptr<betz::Session> session, NetworkDecoder forward,
-                 const Dataset &dataset, const TrainerOptions &options,
-                 std::filesystem::path folder)
-    : session(std::move(session)), forward(std::move(forward)),
+Trainer::Trainer(std::unique_ptr<betz::Session> session,
+                 std::shared_ptr<Validation> validation, const Dataset &dataset,
+                 const TrainerOptions &options, std::filesystem::path folder)
+    : session(std::move(session)), validation(std::move(validation)),
       dataset(&dataset), options(options), folder(std::move(folder)) {}
 
-Result<std::unique_ptr<Trainer>> Trainer::create(TrainingPrograms programs,
-                                                 std::shared_ptr<Device> device,
-                                                 const Dataset &dataset,
-                                                 const TrainerOptions &options,
-                                                 std::filesystem::path folder) {
+Result<std::unique_ptr<Trainer>>
+Trainer::create(StepPrograms programs, std::shared_ptr<Device> device,
+                std::shared_ptr<Validation> validation, const Dataset &dataset,
+                const TrainerOptions &options, std::filesystem::path folder) {
   BETZ_ASSIGN_OR_RETURN(std::vector<Parameter> table,
                         readParameters(*programs.step));
-  BETZ_ASSIGN_OR_RETURN(
-      NetworkDecoder forward,
-      NetworkDecoder::create(programs.forward, device, options.batches.rows));
-  BETZ_ASSIGN_OR_RETURN(
-      std::unique_ptr<betz::Session> session,
-      betz::Session::create(programs.step, std::move(device)));
+  BETZ_ASSIGN_OR_RETURN(std::unique_ptr<betz::Session> session,
+                        betz::Session::create(programs.step, device));
   std::unique_ptr<Trainer> trainer(new Trainer(std::move(session),
-                                               std::move(forward), dataset,
+                                               std::move(validation), dataset,
                                                options, std::move(folder)));
+  if (options.accumulate > 1) {
+    BETZ_ASSIGN_OR_RETURN(
+        trainer->gradients,
+        betz::Session::create(programs.gradient, std::move(device)));
+    trainer->accumulated.resize(size_t(flatSize(table, false)));
+  }
   trainer->table = std::move(table);
   trainer->seed = {int32_t(options.batches.seed), 0};
   return trainer;
@@ -153,12 +154,53 @@ Status Trainer::updateAverage() {
   return Status::ok();
 }
 
-Status Trainer::submitStep(const Batch &batch) {
+Status Trainer::submitStep(const std::function<const Batch &()> &next) {
+  std::ranges::fill(accumulated, 0.0f);
+  earlierLoss = 0;
+  for (int64_t part = 0; part + 1 < options.accumulate; ++part)
+    BETZ_RETURN_IF_ERROR(addGradient(next(), part));
+  return submitUpdate(next());
+}
+
+Status Trainer::addGradient(const Batch &batch, int64_t part) {
+  if (part == 0) {
+    BETZ_RETURN_IF_ERROR(session->readState(
+        "weights", std::as_writable_bytes(std::span<float>(flat))));
+    BETZ_RETURN_IF_ERROR(gradients->writeState(
+        "weights", std::as_bytes(std::span<const float>(flat))));
+    if (!frozen.empty())
+      BETZ_RETURN_IF_ERROR(gradients->writeState(
+          "frozen", std::as_bytes(std::span<const float>(frozen))));
+  }
+  seed[1] = int32_t(step * options.accumulate + part);
+  const int64_t size = int64_t(accumulated.size());
+  StepInputs inputs(gradients->program());
+  inputs.bind("accumulated", DType::F32, accumulated.data(), {size});
+  inputs.bind("dropout_seed", DType::I32, seed.data(), {2});
+  inputs.bindBatch(batch, dataset->outputs());
+  const std::vector<int64_t> one = {1}, all = {size};
+  BETZ_ASSIGN_OR_RETURN(uint32_t lossNumber,
+                        findOutput(gradients->program(), "loss"));
+  BETZ_ASSIGN_OR_RETURN(uint32_t sumNumber,
+                        findOutput(gradients->program(), "gradient"));
+  std::vector<float> sum(accumulated.size());
+  const OutputBinding outputs[] = {{lossNumber, DType::F32, &loss, one},
+                                   {sumNumber, DType::F32, sum.data(), all}};
+  BETZ_RETURN_IF_ERROR(gradients->run(inputs.bindings(), outputs));
+  accumulated = std::move(sum);
+  earlierLoss += double(loss);
+  return Status::ok();
+}
+
+Status Trainer::submitUpdate(const Batch &batch) {
   schedule =
       scheduleInput(options.schedule, step, options.beta1, options.beta2);
-  seed[1] = int32_t(step);
+  schedule[3] = float(1.0 / double(options.accumulate));
+  seed[1] = int32_t((step + 1) * options.accumulate - 1);
   StepInputs inputs(session->program());
   inputs.bind("schedule", DType::F32, schedule.data(), {4});
+  inputs.bind("accumulated", DType::F32, accumulated.data(),
+              {int64_t(accumulated.size())});
   inputs.bind("dropout_seed", DType::I32, seed.data(), {2});
   inputs.bindBatch(batch, dataset->outputs());
   const std::vector<int64_t> one = {1};
@@ -177,6 +219,7 @@ Status Trainer::finishStep() {
   BETZ_RETURN_IF_ERROR(session->wait(*inFlight));
   inFlight.reset();
   ++step;
+  loss = float((earlierLoss + double(loss)) / double(options.accumulate));
   if (!std::isfinite(loss) || !std::isfinite(gradSquares))
     return internalError(fmt::format(
         "the loss of step {} is no number; lower learning_rate (now {:.3g}) or "
@@ -193,7 +236,8 @@ Status Trainer::finishStep() {
     log << Json{{"step", step},
                 {"loss", lossSum / double(lossCount)},
                 {"last_loss", loss},
-                {"grad_norm", std::sqrt(double(gradSquares))},
+                {"grad_norm",
+                 std::sqrt(double(gradSquares)) / double(options.accumulate)},
                 {"learning_rate", schedule[0]}}
                .dump()
         << std::endl;
@@ -213,10 +257,10 @@ void Trainer::drawProgress() const {
                       double(options.schedule.steps - step);
   fmt::print(
       stderr,
-      "\r\033[Ktraining: step {} of {}, loss {:.4f}, rate {:.2e}, val R² "
-      "{:.4f}, {:.0f} s left",
+      "\r\033[Ktraining: step {} of {}, loss {:.4f}, rate {:.2e}, {} {:.4f}, "
+      "{:.0f} s left",
       step, options.schedule.steps, double(loss), double(schedule[0]),
-      best.step < 0 ? 0.0 : best.valR2, left);
+      validation->name(), best.step < 0 ? 0.0 : best.score, left);
 }
 
 Status Trainer::save() {
@@ -247,8 +291,8 @@ Status Trainer::save() {
 Status Trainer::prune() {
   std::vector<Best> ranked = scores;
   std::ranges::sort(ranked, [](const Best &one, const Best &other) {
-    return std::pair(-one.valR2, one.step) <
-           std::pair(-other.valR2, other.step);
+    return std::pair(-one.score, one.step) <
+           std::pair(-other.score, other.step);
   });
   ranked.resize(std::min(ranked.size(), size_t(options.keepBest)));
   const std::vector<std::filesystem::path> all = listCheckpoints(checkpoints());
@@ -264,17 +308,17 @@ Status Trainer::prune() {
 }
 
 Status Trainer::scoreAndSave() {
-  BETZ_RETURN_IF_ERROR(forward.setWeights(average, frozen));
-  BETZ_ASSIGN_OR_RETURN(Table predictions,
-                        forward.predict(*dataset, Split::Val));
-  const double r2 =
-      score(predictions, behaviorOf(*dataset, Split::Val)).meanR2();
-  scores.push_back({step, r2});
+  BETZ_RETURN_IF_ERROR(validation->setWeights(average, frozen));
+  BETZ_ASSIGN_OR_RETURN(const double value, validation->scoreVal(*dataset));
+  scores.push_back({step, value});
   best = bestOf(scores);
-  log << Json{{"step", step}, {"val_r2", r2}, {"best_step", best.step}}.dump()
+  log << Json{{"step", step},
+              {validation->name(), value},
+              {"best_step", best.step}}
+             .dump()
       << std::endl;
-  logInfo("train", "step {}: val R² {:.4f} (best {:.4f})", step, r2,
-          best.valR2);
+  logInfo("train", "step {}: {} {:.4f} (best {:.4f})", step, validation->name(),
+          value, best.score);
   return save();
 }
 
@@ -293,8 +337,10 @@ Result<double> Trainer::timeStep() {
   for (int64_t i = 0; i < kWarmups + kSteps; ++i) {
     if (i == kWarmups)
       from = Clock::now();
-    batches.read(i, batch);
-    BETZ_RETURN_IF_ERROR(submitStep(batch));
+    BETZ_RETURN_IF_ERROR(submitStep([&]() -> const Batch & {
+      batches.read(i, batch);
+      return batch;
+    }));
     BETZ_RETURN_IF_ERROR(session->wait(*inFlight));
     inFlight.reset();
   }
@@ -309,13 +355,14 @@ Result<TrainingOutcome> Trainer::run() {
   began = Clock::now();
   BETZ_ASSIGN_OR_RETURN(TrainBatches batches,
                         TrainBatches::make(*dataset, options.batches));
-  BatchQueue queue(std::move(batches), step);
+  BatchQueue queue(std::move(batches), step * options.accumulate);
   TrainingOutcome outcome;
   auto isInterrupted = [&] {
     return options.interrupted && options.interrupted->load();
   };
   while (step < options.schedule.steps && !isInterrupted()) {
-    BETZ_RETURN_IF_ERROR(submitStep(queue.next()));
+    BETZ_RETURN_IF_ERROR(
+        submitStep([&]() -> const Batch & { return queue.next(); }));
     BETZ_RETURN_IF_ERROR(finishStep());
     if (step % options.scoreEvery != 0 && step != options.schedule.steps)
       continue;
@@ -344,7 +391,7 @@ Status Trainer::loadBest() {
       Checkpoint checkpoint,
       readCheckpoint(checkpoints() / fmt::format("step-{:08}", best.step)));
   average = std::move(checkpoint.vectors["average"]);
-  return forward.setWeights(average, frozen);
+  return validation->setWeights(average, frozen);
 }
 
 } // namespace betz::train

@@ -1,8 +1,8 @@
 //===- Trainer.h - Steps a compiled training program ----------------------===//
 //
 // Knows no compiler: a step program updates its states (weights, moment1,
-// moment2) and a forward program scores their running average (Polyak and
-// Juditsky, 1992) on val. A run's folder holds
+// moment2), and their running average (Polyak and Juditsky, 1992) is scored on
+// val. A run's folder holds
 //   log.jsonl      a line for each logged step and each score on val
 //   checkpoints/   the newest state and the best ones on val
 //
@@ -10,15 +10,17 @@
 #pragma once
 
 #include "runtime/io/Checkpoint.h"
+#include "runtime/session/Session.h"
 #include "train/data/Batches.h"
-#include "train/loop/NetworkDecoder.h"
 #include "train/loop/Parameters.h"
 #include "train/loop/Schedule.h"
+#include "train/loop/Validation.h"
 
 #include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <optional>
 
 namespace betz::train {
@@ -26,6 +28,8 @@ namespace betz::train {
 struct TrainerOptions {
   Schedule schedule;
   BatchSpec batches;
+  /// Batches of a step; above one, their mean loss is what a step reduces.
+  int64_t accumulate = 1;
   double beta1 = 0.9, beta2 = 0.95;
   /// Steps from one score on val (and checkpoint) to the next.
   int64_t scoreEvery = 200;
@@ -42,13 +46,15 @@ struct TrainerOptions {
   const std::atomic<bool> *interrupted = nullptr;
 };
 
-struct TrainingPrograms {
-  std::shared_ptr<const Program> step, forward;
+struct StepPrograms {
+  /// The update; and the gradient of a batch before it, which is null where a
+  /// step is one batch.
+  std::shared_ptr<const Program> step, gradient;
 };
 
 struct Best {
   int64_t step = -1;
-  double valR2 = -std::numeric_limits<double>::infinity();
+  double score = -std::numeric_limits<double>::infinity();
 };
 
 struct TrainingOutcome {
@@ -61,11 +67,10 @@ struct TrainingOutcome {
 class Trainer {
 public:
   /// `dataset` must outlive it.
-  static Result<std::unique_ptr<Trainer>> create(TrainingPrograms programs,
-                                                 std::shared_ptr<Device> device,
-                                                 const Dataset &dataset,
-                                                 const TrainerOptions &options,
-                                                 std::filesystem::path folder);
+  static Result<std::unique_ptr<Trainer>>
+  create(StepPrograms programs, std::shared_ptr<Device> device,
+         std::shared_ptr<Validation> validation, const Dataset &dataset,
+         const TrainerOptions &options, std::filesystem::path folder);
 
   /// From step 0. The vectors are those of train/loop/Parameters.h.
   Status start(std::vector<float> weights, std::vector<float> frozen);
@@ -83,24 +88,26 @@ public:
   /// one, and names the step.
   Result<TrainingOutcome> run();
 
-  /// Weights of the best checkpoint on val, now the decoder's. An error where
-  /// no score was a number.
+  /// Weights of the best checkpoint on val, now those of `validation`. An error
+  /// where no score was a number.
   Status loadBest();
-  const NetworkDecoder &decoder() const { return forward; }
   std::span<const float> weights() const { return average; }
   std::span<const float> frozenWeights() const { return frozen; }
   const std::vector<Parameter> &parameters() const { return table; }
 
 private:
   using Clock = std::chrono::steady_clock;
-  Trainer(std::unique_ptr<betz::Session> session, NetworkDecoder forward,
-          const Dataset &dataset, const TrainerOptions &options,
-          std::filesystem::path folder);
+  Trainer(std::unique_ptr<betz::Session> session,
+          std::shared_ptr<Validation> validation, const Dataset &dataset,
+          const TrainerOptions &options, std::filesystem::path folder);
 
   Status writeStates(const Checkpoint &checkpoint);
   Status openLog();
   Status updateAverage();
-  Status submitStep(const Batch &batch);
+  /// One step on batches as `next` gives them.
+  Status submitStep(const std::function<const Batch &()> &next);
+  Status addGradient(const Batch &batch, int64_t part);
+  Status submitUpdate(const Batch &batch);
   Status finishStep();
   Status scoreAndSave();
   Status save();
@@ -109,12 +116,17 @@ private:
   std::filesystem::path checkpoints() const { return folder / "checkpoints"; }
 
   std::unique_ptr<betz::Session> session;
-  NetworkDecoder forward;
+  /// Null where a step is one batch.
+  std::unique_ptr<betz::Session> gradients;
+  std::shared_ptr<Validation> validation;
   const Dataset *dataset;
   TrainerOptions options;
   std::filesystem::path folder;
   std::vector<Parameter> table;
   std::vector<float> flat, average, frozen;
+  /// Of the batches of a step so far.
+  std::vector<float> accumulated;
+  double earlierLoss = 0;
   std::ofstream log;
 
   int64_t step = 0; // done
