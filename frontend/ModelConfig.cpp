@@ -45,8 +45,9 @@ const std::vector<Key> &configKeys() {
 }
 
 /// Keys that travel into Program metadata beside the configuration.
-const std::vector<std::string> kExtraKeys = {"outputs", "output_units", "units",
-                                             "target_mean", "target_std"};
+const std::vector<std::string> kExtraKeys = {"outputs",    "output_units",
+                                             "units",      "target_mean",
+                                             "target_std", "sessions"};
 const std::vector<std::string> kRequiredKeys = {"dim", "layers", "heads",
                                                 "latents"};
 constexpr int64_t kLargestSize = int64_t(1) << 20;
@@ -170,6 +171,26 @@ Status checkUnits(const Json &units) {
   return Status::ok();
 }
 
+/// [{"name": text, "units": {...}, "target_mean": [...], ...}]: a decoder's
+/// recordings, each with the extra keys that are its own.
+Status checkSessions(const Json &sessions, const ModelConfig &config) {
+  if (!sessions.is_array())
+    return invalidArgument("sessions must be an array of tables");
+  auto isNumber = [](const Json &value) { return value.is_number(); };
+  for (const Json &session : sessions) {
+    if (!session.is_object() || !session.contains("name") ||
+        !session["name"].is_string())
+      return invalidArgument("sessions: each must be a table with a name");
+    if (session.contains("units"))
+      BETZ_RETURN_IF_ERROR(checkUnits(session["units"]));
+    for (const char *key : {"target_mean", "target_std"})
+      if (session.contains(key))
+        BETZ_RETURN_IF_ERROR(checkColumns(key, session[key], config.behaviorDim,
+                                          "numbers", isNumber));
+  }
+  return Status::ok();
+}
+
 /// The extra keys must suit the configuration, or decoding would mislabel.
 Status checkExtras(const ModelDescription &model) {
   auto isText = [](const Json &value) { return value.is_string(); };
@@ -185,6 +206,8 @@ Status checkExtras(const ModelDescription &model) {
                             "numbers", isNumber);
     else if (key == "units")
       status = checkUnits(value);
+    else if (key == "sessions")
+      status = checkSessions(value, model.config);
     else if (key == "output_units" && !value.is_string())
       status = invalidArgument("output_units must be text");
     BETZ_RETURN_IF_ERROR(std::move(status));

@@ -44,7 +44,8 @@ struct ModelDescription {
   ModelConfig config;
   /// Extra Program metadata, JSON text by key: "outputs" (names),
   /// "output_units", "units" (unit id -> neuron_id), "target_mean",
-  /// "target_std".
+  /// "target_std", "sessions" (of a decoder of several recordings, what of
+  /// these is each one's own, by its name).
   std::map<std::string, std::string> metadata;
   /// The keys of `config` that the source set.
   std::vector<std::string> given;

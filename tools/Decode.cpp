@@ -29,10 +29,10 @@ struct DecoderInfo : DecoderWindows {
   std::string units;
 };
 
-Result<std::vector<double>> readNumbers(const Program &program,
+Result<std::vector<double>> readNumbers(const Metadata &metadata,
                                         const std::string &key, size_t count,
                                         double absent) {
-  BETZ_ASSIGN_OR_RETURN(Json json, readMetadata(program.metadata, key));
+  BETZ_ASSIGN_OR_RETURN(Json json, readMetadata(metadata, key));
   if (json.is_null())
     return std::vector<double>(count, absent);
   std::vector<double> numbers;
@@ -47,22 +47,21 @@ Result<std::vector<double>> readNumbers(const Program &program,
   return numbers;
 }
 
-Status readLabels(const Program &program, DecoderInfo &info) {
+Status readLabels(const Metadata &metadata, DecoderInfo &info) {
   size_t count = size_t(info.columns);
-  BETZ_ASSIGN_OR_RETURN(Json names, readMetadata(program.metadata, "outputs"));
+  BETZ_ASSIGN_OR_RETURN(Json names, readMetadata(metadata, "outputs"));
   for (size_t i = 0; i < count; ++i)
     info.names.push_back(names.is_array() && i < names.size() &&
                                  names[i].is_string()
                              ? names[i].get<std::string>()
                              : fmt::format("behavior_{}", i));
-  BETZ_ASSIGN_OR_RETURN(Json units,
-                        readMetadata(program.metadata, "output_units"));
+  BETZ_ASSIGN_OR_RETURN(Json units, readMetadata(metadata, "output_units"));
   if (units.is_string())
     info.units = units.get<std::string>();
   BETZ_ASSIGN_OR_RETURN(info.scale,
-                        readNumbers(program, "target_std", count, 1));
+                        readNumbers(metadata, "target_std", count, 1));
   BETZ_ASSIGN_OR_RETURN(info.shift,
-                        readNumbers(program, "target_mean", count, 0));
+                        readNumbers(metadata, "target_mean", count, 0));
   return Status::ok();
 }
 
@@ -374,11 +373,18 @@ Json toReport(const DecodeJob &job, const DecodeOptions &options,
 
 Result<Json> decodeRecording(Session &session, const DecodeOptions &options) {
   DecoderInfo info;
+  BETZ_ASSIGN_OR_RETURN(
+      const Metadata metadata,
+      metadataOfSession(
+          session.program().metadata,
+          options.session.empty()
+              ? std::filesystem::path(options.recording).stem().string()
+              : options.session));
   BETZ_ASSIGN_OR_RETURN(static_cast<DecoderWindows &>(info),
-                        readDecoderWindows(session.program().metadata));
+                        readDecoderWindows(metadata));
   BETZ_ASSIGN_OR_RETURN(WindowRunner runner, WindowRunner::create(session));
   info.columns = runner.columns();
-  BETZ_RETURN_IF_ERROR(readLabels(session.program(), info));
+  BETZ_RETURN_IF_ERROR(readLabels(metadata, info));
 
   BETZ_ASSIGN_OR_RETURN(Recording recording,
                         Recording::open(options.recording, options.behavior));

@@ -14,6 +14,9 @@ struct DecodeOptions {
   std::string behavior;
   /// The series to score against; "" to choose.
   std::string series;
+  /// Of a decoder of several, the session that the recording is of; "" for the
+  /// one with the name of its file.
+  std::string session;
   /// Units that the program does not know are an error, not a warning.
   bool strict = false;
   /// Where rows of windows go; or "".

@@ -1,6 +1,7 @@
 #include "tools/DecoderInfo.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace betz {
 
@@ -13,6 +14,28 @@ Result<Json> readMetadata(const Metadata &metadata, const std::string &key) {
     return std::move(value).status().withContext(
         fmt::format("the model's metadata \"{}\"", key));
   return value;
+}
+
+Result<Metadata> metadataOfSession(const Metadata &metadata,
+                                   const std::string &session) {
+  BETZ_ASSIGN_OR_RETURN(Json sessions, readMetadata(metadata, "sessions"));
+  if (!sessions.is_array() || sessions.size() < 2)
+    return metadata;
+  std::vector<std::string> names;
+  for (const Json &entry : sessions) {
+    BETZ_ASSIGN_OR_RETURN(std::string name,
+                          getMember<std::string>(entry, "name"));
+    if (name == session) {
+      Metadata own = metadata;
+      for (const auto &[key, value] : entry.items())
+        own[key] = value.dump();
+      return own;
+    }
+    names.push_back(std::move(name));
+  }
+  return invalidArgument(fmt::format(
+      "this decoder knows no session \"{}\"; name one of {} by --session",
+      session, fmt::join(names, ", ")));
 }
 
 Result<DecoderWindows> readDecoderWindows(const Metadata &metadata) {

@@ -22,6 +22,12 @@ struct DecoderWindows {
 /// The JSON of a key, or null where it is absent.
 Result<Json> readMetadata(const Metadata &metadata, const std::string &key);
 
+/// Of a decoder of several recordings, the metadata of the one called
+/// `session`: its units, and the scale of its targets. Of any other decoder,
+/// the metadata as it is. An unknown name is an error that lists the known.
+Result<Metadata> metadataOfSession(const Metadata &metadata,
+                                   const std::string &session);
+
 /// An error where the metadata holds no model configuration.
 Result<DecoderWindows> readDecoderWindows(const Metadata &metadata);
 

@@ -128,20 +128,6 @@ reference::Tensor randomWeight(uint64_t seed, llvm::StringRef name,
   return tensor;
 }
 
-/// The same weights whatever phase the module is in: the init hint travels on
-/// @prepare's arguments.
-void makeRandomWeights(const ModelRequest &request, LoadedModel &model) {
-  fmt::print(stderr, "betz: note: no --weights: random ones from seed {}\n",
-             request.seed);
-  mlir::func::FuncOp prepare = getPrepare(*model.module);
-  for (unsigned i = 0; i < prepare.getNumArguments(); ++i) {
-    llvm::StringRef name = getArgName(prepare, i, kWeightAttr);
-    model.weights[name.str()] =
-        randomWeight(request.seed, name, getArgName(prepare, i, kInitAttr),
-                     llvm::cast<Tensor>(prepare.getArgumentTypes()[i]));
-  }
-}
-
 /// Weights in f64, what is derived from them in f64 and then in f32, and the
 /// program file's bytes.
 constexpr double kBytesPerParameter = 24;
@@ -236,10 +222,26 @@ Result<LoadedModel> loadModel(const ModelRequest &request) {
   return model;
 }
 
+// The same weights whatever phase the module is in: the init hint travels on
+// @prepare's arguments.
+reference::TensorMap randomWeights(mlir::ModuleOp module, uint64_t seed) {
+  reference::TensorMap weights;
+  mlir::func::FuncOp prepare = getPrepare(module);
+  for (unsigned i = 0; i < prepare.getNumArguments(); ++i) {
+    llvm::StringRef name = getArgName(prepare, i, kWeightAttr);
+    weights[name.str()] =
+        randomWeight(seed, name, getArgName(prepare, i, kInitAttr),
+                     llvm::cast<Tensor>(prepare.getArgumentTypes()[i]));
+  }
+  return weights;
+}
+
 Status loadWeights(const ModelRequest &request, LoadedModel &model) {
   if (request.weights.empty()) {
     BETZ_RETURN_IF_ERROR(checkFits(request, model));
-    makeRandomWeights(request, model);
+    fmt::print(stderr, "betz: note: no --weights: random ones from seed {}\n",
+               request.seed);
+    model.weights = randomWeights(*model.module, request.seed);
     return Status::ok();
   }
   BETZ_ASSIGN_OR_RETURN(SafetensorsFile file,

@@ -45,6 +45,9 @@ Result<LoadedModel> loadModel(const ModelRequest &request);
 /// ones are named in a warning.
 Status loadWeights(const ModelRequest &request, LoadedModel &model);
 
+/// Random values of a module's weights, each by `seed` and its name alone.
+reference::TensorMap randomWeights(mlir::ModuleOp module, uint64_t seed);
+
 /// Writes to a file by rename, or to standard output for "-".
 Status writeText(std::string_view text, const std::filesystem::path &path);
 

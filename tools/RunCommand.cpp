@@ -174,6 +174,11 @@ void addRunCommand(CommandLine &line) {
                    "finger_vel, cursor_vel, or the only one of two columns")
       ->needs(nwb);
   command
+      ->add_option("--session", decode.session,
+                   "Of a decoder of several recordings, the one that this is "
+                   "of; else the one with this file's name")
+      ->needs(nwb);
+  command
       ->add_flag("--strict", decode.strict,
                  "Units that the program does not know are an error")
       ->needs(nwb);

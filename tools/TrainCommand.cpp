@@ -1,7 +1,9 @@
 #include "frontend/Gru.h"
+#include "runtime/base/File.h"
 #include "tools/CompilerCommands.h"
-#include "tools/TrainNetwork.h"
+#include "tools/Pretraining.h"
 #include "train/build/TrainingPrograms.h"
+#include "train/loop/DecoderFile.h"
 #include "train/protocol/Report.h"
 #include "train/score/Controls.h"
 
@@ -34,8 +36,11 @@ public:
   Status run() {
     BETZ_RETURN_IF_ERROR(prepare());
     stopAtFirstInterrupt();
-    BETZ_RETURN_IF_ERROR(trainDecoder());
-    if (!options.skipGru && !decoder.outcome.wasInterrupted)
+    if (recipe.pretrainSteps > 0)
+      BETZ_RETURN_IF_ERROR(pretrain());
+    if (hasBehavior() && !interrupted)
+      BETZ_RETURN_IF_ERROR(trainDecoder());
+    if (hasBehavior() && !options.skipGru && !interrupted)
       BETZ_RETURN_IF_ERROR(trainGru());
     if (interrupted) {
       fmt::print(stderr, "betz: stopped; all that is done is saved: go on with "
@@ -52,15 +57,22 @@ private:
     }
     if (options.steps)
       recipe.steps = *options.steps;
+    if (options.pretrainSteps)
+      recipe.pretrainSteps = *options.pretrainSteps;
+    if (options.freezeTrunk() && options.weights.empty())
+      return invalidArgument("--freeze trunk keeps the weights of a trained "
+                             "decoder: name its file by --weights");
     recipe.data.seed = options.seed;
+    recipe.data.labelFraction = options.labelFraction;
+    recipe.data.labelledTrials = options.labelledTrials;
     BETZ_RETURN_IF_ERROR(prepareFolder());
     BETZ_ASSIGN_OR_RETURN(Dataset opened,
                           Dataset::open(options.recordings, recipe.data));
     dataset.emplace(std::move(opened));
-    if (dataset->outputs() == 0)
+    if (!hasBehavior() && recipe.pretrainSteps == 0)
       return invalidArgument(
-          "these recordings have no behaviour to train on; betz data inspect "
-          "shows what they hold");
+          "these recordings have no behaviour to train on (betz data inspect "
+          "shows what they hold); --pretrain-steps N trains on spikes alone");
     BETZ_ASSIGN_OR_RETURN(protocol, describeProtocol(*dataset));
     fmt::print(options.json == "-" ? stderr : stdout, "{}", toText(protocol));
     return Status::ok();
@@ -68,7 +80,8 @@ private:
 
   Status prepareFolder() {
     const bool isStarted =
-        !listCheckpoints(options.output / "checkpoints").empty();
+        !listCheckpoints(options.output / "checkpoints").empty() ||
+        !listCheckpoints(options.output / "pretrain" / "checkpoints").empty();
     if (isStarted && !options.resume)
       return invalidArgument(
           fmt::format("{}: holds a run already; go on with it by --resume, or "
@@ -79,22 +92,83 @@ private:
                                   options.output.string()));
     std::error_code error;
     fs::create_directories(options.output / "gru", error);
+    if (recipe.pretrainSteps > 0)
+      fs::create_directories(options.output / "pretrain", error);
     return error ? invalidArgument(
                        fmt::format("{}: cannot make this folder: {}",
                                    options.output.string(), error.message()))
                  : Status::ok();
   }
 
+  bool hasBehavior() const { return dataset->outputs() > 0; }
+  fs::path pretrainedFile() const {
+    return options.output / "pretrained.safetensors";
+  }
+
+  /// On all spikes of train, labelled or not. Once it is done, its weights'
+  /// file says so.
+  Status pretrain() {
+    const fs::path reportFile = options.output / "pretrain" / "report.json";
+    if (fs::exists(pretrainedFile())) {
+      BETZ_ASSIGN_OR_RETURN(std::string text, readTextFile(reportFile));
+      BETZ_ASSIGN_OR_RETURN(pretrained, parseJson(text));
+      return Status::ok();
+    }
+    DataSpec spec = dataset->spec();
+    spec.labelFraction.reset();
+    spec.labelledTrials.reset();
+    BETZ_ASSIGN_OR_RETURN(Dataset all, Dataset::open(options.recordings, spec));
+    BETZ_ASSIGN_OR_RETURN(ModelDescription model, describeModel(recipe, all));
+    BETZ_ASSIGN_OR_RETURN(TrainedNetwork trained,
+                          trainOnSpikes(*context, model, all, recipe, options,
+                                        options.output / "pretrain",
+                                        interrupted));
+    if (trained.outcome.wasInterrupted)
+      return Status::ok();
+    pretrained = {{"steps", trained.outcome.steps},
+                  {"best_step", trained.outcome.best.step},
+                  {"val_log_likelihood", trained.outcome.best.score},
+                  {"seconds", trained.outcome.seconds},
+                  {"mask", recipe.mask}};
+    BETZ_RETURN_IF_ERROR(writeJsonReport(pretrained, reportFile));
+    return writeDecoder(trained.trainer->parameters(),
+                        trained.trainer->weights(),
+                        trained.trainer->frozenWeights(), all,
+                        weightsMetadata(model), pretrainedFile());
+  }
+
   Status trainDecoder() {
     BETZ_ASSIGN_OR_RETURN(description, describeModel(recipe, *dataset));
+    Masking masking;
+    if (recipe.beside > 0)
+      masking = {recipe.mask, maskQueries(*dataset, recipe.mask)};
+    TrainingParts parts = trainingParts(recipe, *dataset, masking.queries);
     BETZ_ASSIGN_OR_RETURN(
-        auto step,
-        buildDecoder(*context, description, {"behavior"}, 0, recipe.dropout));
-    BETZ_ASSIGN_OR_RETURN(auto forward,
-                          buildDecoder(*context, description, {"behavior"}));
-    BETZ_ASSIGN_OR_RETURN(decoder, trainNetwork({"decoder", *step, *forward},
-                                                *dataset, recipe, options,
-                                                options.output, interrupted));
+        auto step, buildDecoder(*context, description, {"behavior"}, parts));
+    parts.spikeQueries = 0;
+    parts.dropout = 0;
+    BETZ_ASSIGN_OR_RETURN(
+        auto forward, buildDecoder(*context, description, {"behavior"}, parts));
+    Network network{.name = "decoder",
+                    .step = *step,
+                    .forward = *forward,
+                    .weights = {},
+                    .masking = masking};
+    BETZ_ASSIGN_OR_RETURN(network.weights,
+                          startingWeights(*step, *dataset,
+                                          recipe.pretrainSteps > 0
+                                              ? pretrainedFile()
+                                              : options.weights,
+                                          options.seed));
+    if (options.freezeTrunk())
+      network.frozen = network.weights.trunk;
+    if (recipe.beside > 0)
+      network.losses.push_back({"spike_logits", "query_value",
+                                passes::TrainingLoss::Kind::CrossEntropy,
+                                recipe.beside});
+    BETZ_ASSIGN_OR_RETURN(decoder,
+                          trainNetwork(network, *dataset, recipe, options,
+                                       options.output, interrupted));
     return Status::ok();
   }
 
@@ -123,34 +197,44 @@ private:
     config.inputDropout = 0.3;
     config.outputDropout = 0.2;
     auto step = buildGru(*context, config);
-    TrainOptions withoutWeights = options;
-    withoutWeights.weights.clear();
+    Network network{
+        .name = "GRU", .step = *step, .forward = *forward, .weights = {}};
     BETZ_ASSIGN_OR_RETURN(
-        gru, trainNetwork({"GRU", *step, *forward}, *gruDataset, own,
-                          withoutWeights, options.output / "gru", interrupted));
+        network.weights, startingWeights(*step, *gruDataset, {}, options.seed));
+    BETZ_ASSIGN_OR_RETURN(gru,
+                          trainNetwork(network, *gruDataset, own, options,
+                                       options.output / "gru", interrupted));
     return Status::ok();
   }
 
   Status finish() {
-    BETZ_ASSIGN_OR_RETURN(Table predictions, decoder.trainer->decoder().predict(
-                                                 *dataset, Split::Test));
-    BETZ_RETURN_IF_ERROR(writeWeights(
-        decoder.trainer->parameters(), decoder.trainer->weights(),
-        decoder.trainer->frozenWeights(), weightsMetadata(description),
-        options.output / "decoder.safetensors"));
-    Json report = makeReport(predictions);
-    if (gru.trainer) {
-      BETZ_ASSIGN_OR_RETURN(Table other, gru.trainer->decoder().predict(
-                                             *gruDataset, Split::Test));
-      report["baselines"]["GRU"] =
-          score(other, behaviorOf(*dataset, Split::Test)).meanR2();
-    }
+    Json report = baseReport();
+    if (hasBehavior())
+      BETZ_RETURN_IF_ERROR(scoreDecoder(report));
     BETZ_RETURN_IF_ERROR(
         writeJsonReport(report, options.output / "report.json"));
     if (!options.json.empty())
       BETZ_RETURN_IF_ERROR(writeJsonReport(report, options.json));
     if (options.json != "-")
       printReport(report);
+    return Status::ok();
+  }
+
+  /// Writes the decoder, and adds its scores and the baselines' to the report.
+  Status scoreDecoder(Json &report) {
+    BETZ_ASSIGN_OR_RETURN(Table predictions,
+                          decoder.decoder->predict(*dataset, Split::Test));
+    BETZ_RETURN_IF_ERROR(writeDecoder(
+        decoder.trainer->parameters(), decoder.trainer->weights(),
+        decoder.trainer->frozenWeights(), *dataset,
+        weightsMetadata(description), options.output / "decoder.safetensors"));
+    report.update(scores(predictions));
+    if (gru.trainer) {
+      BETZ_ASSIGN_OR_RETURN(Table other,
+                            gru.decoder->predict(*gruDataset, Split::Test));
+      report["baselines"]["GRU"] =
+          meanR2(scoreSessions(*dataset, Split::Test, other));
+    }
     return Status::ok();
   }
 
@@ -164,46 +248,83 @@ private:
     return all;
   }
 
-  Json makeReport(const Table &predictions) const {
-    const Table targets = behaviorOf(*dataset, Split::Test);
-    const Score result = score(predictions, targets);
-    const RowMask moving =
-        movingRows(targets, restThreshold(behaviorOf(*dataset, Split::Train)));
+  /// What there is without behaviour too.
+  Json baseReport() const {
     std::vector<std::string> files;
     for (const fs::path &file : options.recordings)
       files.push_back(file.string());
+    Json report = {{"seed", options.seed},
+                   {"device", options.device},
+                   {"recordings", std::move(files)},
+                   {"protocol", toJson(protocol)}};
+    if (!options.weights.empty())
+      report["weights"] = options.weights.string();
+    if (!options.freeze.empty())
+      report["frozen"] = options.freeze;
+    if (!pretrained.is_null())
+      report["pretrain"] = pretrained;
+    return report;
+  }
+
+  /// Of each session, and over all: R² and correlation are means over sessions.
+  Json scores(const Table &predictions) const {
+    const std::vector<Score> sessions =
+        scoreSessions(*dataset, Split::Test, predictions);
+    const Table targets = behaviorOf(*dataset, Split::Test);
+    const RowMask moving =
+        movingRows(targets, restThreshold(behaviorOf(*dataset, Split::Train)));
+    const Score all = score(predictions, targets);
+    Json list = Json::array();
+    for (size_t i = 0; i < sessions.size(); ++i)
+      list.push_back({{"name", dataset->session(int64_t(i)).name()},
+                      {"test_r2", sessions[i].meanR2()},
+                      {"test_r2_by_output", sessions[i].r2},
+                      {"test_mse", sessions[i].meanMse()},
+                      {"test_correlation", sessions[i].meanCorrelation()}});
     return {
-        {"test_r2", result.meanR2()},
-        {"test_r2_by_output", result.r2},
+        {"test_r2", meanR2(sessions)},
+        {"test_r2_by_output", all.r2},
         {"test_moving_r2", score(predictions, targets, moving).meanR2()},
-        {"test_mse", result.meanMse()},
-        {"test_correlation", result.meanCorrelation()},
+        {"test_mse", all.meanMse()},
+        {"test_correlation", all.meanCorrelation()},
         {"test_rotated_r2",
          score(rotatedControl(predictions, options.seed), targets).meanR2()},
-        {"val_r2", decoder.outcome.best.valR2},
+        {"sessions", std::move(list)},
+        {"val_r2", decoder.outcome.best.score},
         {"best_step", decoder.outcome.best.step},
         {"baselines", baselines()},
         {"steps", decoder.outcome.steps},
         {"seconds", decoder.outcome.seconds},
-        {"parameters", decoder.parameters},
-        {"seed", options.seed},
-        {"device", options.device},
-        {"recordings", std::move(files)},
-        {"protocol", toJson(protocol)}};
+        {"parameters", decoder.parameters}};
   }
 
   void printReport(const Json &report) const {
-    fmt::print("\ntest R², mean over outputs\n{:<24} {:>8.4f}\n",
-               "this decoder", report["test_r2"].get<double>());
+    if (!pretrained.is_null())
+      fmt::print("\nmasked spikes: {:.4f} nats a place on val, at best of {} "
+                 "steps\nweights: {}\n",
+                 pretrained["val_log_likelihood"].get<double>(),
+                 pretrained["steps"].get<int64_t>(), pretrainedFile().string());
+    if (hasBehavior())
+      printScores(report);
+    fmt::print("report:  {}\n", (options.output / "report.json").string());
+  }
+
+  void printScores(const Json &report) const {
+    fmt::print("\ntest R², mean over outputs{}\n{:<24} {:>8.4f}\n",
+               dataset->sessions() > 1 ? " and sessions" : "", "this decoder",
+               report["test_r2"].get<double>());
+    if (dataset->sessions() > 1)
+      for (const Json &session : report["sessions"])
+        fmt::print("  {:<22} {:>8.4f}\n", session["name"].get<std::string>(),
+                   session["test_r2"].get<double>());
     for (const auto &[name, r2] : report["baselines"].items())
       fmt::print("{:<24} {:>8.4f}\n", name, r2.get<double>());
     const TrainingOutcome &outcome = decoder.outcome;
     fmt::print("\nbest of {} steps on val: {} (R² {:.4f}); {:.0f} s\n"
-               "weights: {}\nreport:  {}\n",
-               outcome.steps, outcome.best.step, outcome.best.valR2,
+               "weights: {}\n",
+               outcome.steps, outcome.best.step, outcome.best.score,
                outcome.seconds,
-               (options.output / "decoder.safetensors").string(),
-               (options.output / "report.json").string());
+               (options.output / "decoder.safetensors").string());
   }
 
   static constexpr int64_t kGruSteps = 2000;
@@ -215,6 +336,8 @@ private:
   ProtocolReport protocol;
   ModelDescription description;
   TrainedNetwork decoder, gru;
+  /// What is known of the masked-spike training; null without one.
+  Json pretrained;
 };
 
 Status run(const TrainOptions &options) {
@@ -245,13 +368,35 @@ void addTrainCommand(CommandLine &line) {
   command->add_option("-o,--output", options->output,
                       "Folder for weights, report, log and checkpoints");
   command->add_option("--weights", options->weights,
-                      "Safetensors to start from; random weights without it");
+                      "Safetensors to start from; random weights without it. "
+                      "Units of sessions that they know keep their rows");
+  command
+      ->add_option("--freeze", options->freeze,
+                   "trunk: of --weights, train only the embeddings of units "
+                   "and sessions")
+      ->check(CLI::IsMember({"trunk"}));
+  CLI::Option *fraction =
+      command
+          ->add_option("--label-fraction", options->labelFraction,
+                       "Share of the train trials of each recording whose "
+                       "behaviour is used; drawn by --seed")
+          ->check(CLI::Range(0.0, 1.0));
+  command
+      ->add_option("--labelled-trials", options->labelledTrials,
+                   "The same as a number")
+      ->check(CLI::PositiveNumber)
+      ->excludes(fraction);
   command
       ->add_option("--seed", options->seed,
                    "Of random weights, batches and augmentation")
       ->capture_default_str();
   command->add_option("--steps", options->steps, "Instead of the recipe's")
       ->check(CLI::PositiveNumber);
+  command
+      ->add_option("--pretrain-steps", options->pretrainSteps,
+                   "Masked-spike steps before those on behaviour, instead of "
+                   "the recipe's")
+      ->check(CLI::NonNegativeNumber);
   command
       ->add_option("--minutes", options->minutes,
                    "Fewer steps where the recipe's would take longer")
@@ -280,7 +425,11 @@ void addTrainCommand(CommandLine &line) {
                   "  train --nwb session.nwb -o run\n"
                   "  train recipe.toml --nwb a.nwb b.nwb -o run --device cuda "
                   "--seed 1\n"
-                  "  train --nwb session.nwb -o run --resume");
+                  "  train --nwb session.nwb -o run --resume\n"
+                  "  train --nwb session.nwb -o few --pretrain-steps 2000 "
+                  "--label-fraction 0.1\n"
+                  "  train --nwb new.nwb -o new --weights "
+                  "run/decoder.safetensors --freeze trunk");
 }
 
 } // namespace betz

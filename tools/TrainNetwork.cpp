@@ -1,8 +1,8 @@
 #include "tools/TrainNetwork.h"
 #include "runtime/base/Progress.h"
 #include "runtime/session/OpenDevice.h"
-#include "tools/Model.h"
 #include "train/build/TrainingPrograms.h"
+#include "train/loop/SpikeScorer.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -12,41 +12,63 @@ namespace {
 
 using namespace train;
 
-Result<TrainingPrograms> compile(const Network &network, const Dataset &dataset,
-                                 const Recipe &recipe, const Device &device) {
+struct NetworkPrograms {
+  StepPrograms training;
+  std::shared_ptr<const Program> forward;
+};
+
+/// The names that are weights of `module`.
+std::vector<std::string> weightsIn(mlir::ModuleOp module,
+                                   const std::vector<std::string> &names) {
+  std::vector<std::string> found;
+  mlir::func::FuncOp prepare = ir::getPrepare(module);
+  for (unsigned i = 0; i < prepare.getNumArguments(); ++i) {
+    const std::string name = ir::getArgName(prepare, i, ir::kWeightAttr).str();
+    if (std::ranges::find(names, name) != names.end())
+      found.push_back(name);
+  }
+  return found;
+}
+
+Result<NetworkPrograms> compile(const Network &network, const Dataset &dataset,
+                                const Recipe &recipe, const Device &device) {
   BusyLine busy("compiling the training step of " + network.name);
-  const std::string target = bestTarget(device);
-  passes::TrainingOptions step = trainingOptions(recipe);
-  TrainingPrograms programs;
-  BETZ_ASSIGN_OR_RETURN(programs.step,
-                        compileStep(network.step, step, target, recipe.batch,
-                                    mostEvents(dataset, recipe.augment)));
-  step.losses.clear();
-  BETZ_ASSIGN_OR_RETURN(programs.forward,
-                        compileStep(network.forward, step, target, recipe.batch,
-                                    dataset.maxEvents()));
+  auto compileOne = [&](mlir::ModuleOp module,
+                        const passes::TrainingOptions &options) {
+    return compileStep(module, options, bestTarget(device), recipe.batch,
+                       mostEvents(dataset, recipe.augment));
+  };
+  passes::TrainingOptions options = trainingOptions(recipe);
+  options.losses = network.losses;
+  options.frozen = network.frozen;
+  options.accumulate = recipe.accumulate > 1;
+  NetworkPrograms programs;
+  BETZ_ASSIGN_OR_RETURN(programs.training.step,
+                        compileOne(network.step, options));
+  if (options.accumulate) {
+    options.gradientsOnly = true;
+    BETZ_ASSIGN_OR_RETURN(programs.training.gradient,
+                          compileOne(network.step, options));
+  }
+  options = trainingOptions(recipe);
+  options.frozen = weightsIn(network.forward, network.frozen);
+  BETZ_ASSIGN_OR_RETURN(programs.forward, compileOne(network.forward, options));
   return programs;
 }
 
-/// The weights file's, or random ones, in their places.
-Result<std::vector<float>> firstWeights(const Network &network,
-                                        std::span<const Parameter> parameters,
-                                        const TrainOptions &options,
-                                        const std::filesystem::path &file) {
-  LoadedModel model;
-  model.module = mlir::ModuleOp(network.step).clone();
-  ModelRequest request;
-  request.weights = file;
-  request.seed = options.seed;
-  BETZ_RETURN_IF_ERROR(loadWeights(request, model));
-  std::vector<float> weights(size_t(flatSize(parameters, false)));
+/// The trained, or the frozen, weights in their places.
+std::vector<float> flatten(const reference::TensorMap &weights,
+                           std::span<const Parameter> parameters, bool frozen) {
+  std::vector<float> flat(size_t(flatSize(parameters, frozen)));
   for (const Parameter &parameter : parameters)
-    std::ranges::copy(model.weights[parameter.name].real,
-                      weights.begin() + parameter.offset);
-  return weights;
+    if (parameter.frozen == frozen)
+      std::ranges::copy(weights.at(parameter.name).real,
+                        flat.begin() + parameter.offset);
+  return flat;
 }
 
-TrainerOptions loopOptions(const Recipe &recipe, const TrainOptions &options) {
+TrainerOptions loopOptions(const Network &network, const Recipe &recipe,
+                           const TrainOptions &options) {
   TrainerOptions loop;
   loop.schedule.steps = recipe.steps;
   loop.schedule.warmupSteps = recipe.warmupSteps;
@@ -55,6 +77,8 @@ TrainerOptions loopOptions(const Recipe &recipe, const TrainOptions &options) {
   loop.batches.rows = int32_t(recipe.batch);
   loop.batches.seed = options.seed;
   loop.batches.augmentation = recipe.augment;
+  loop.batches.masking = network.masking;
+  loop.accumulate = recipe.accumulate;
   loop.beta1 = recipe.beta1;
   loop.beta2 = recipe.beta2;
   loop.averageDecay = recipe.averageDecay;
@@ -92,24 +116,37 @@ Result<TrainedNetwork> trainNetwork(const Network &network,
   BETZ_ASSIGN_OR_RETURN(
       std::shared_ptr<Device> device,
       openDevice(options.device, {.threads = options.threads}));
-  BETZ_ASSIGN_OR_RETURN(TrainingPrograms programs,
+  BETZ_ASSIGN_OR_RETURN(NetworkPrograms programs,
                         compile(network, dataset, recipe, *device));
-  TrainerOptions loop = loopOptions(recipe, options);
+  TrainerOptions loop = loopOptions(network, recipe, options);
   loop.interrupted = &interrupted;
   TrainedNetwork trained;
+  std::shared_ptr<Validation> validation;
+  if (network.losses.front().output == "behavior") {
+    BETZ_ASSIGN_OR_RETURN(
+        trained.decoder,
+        NetworkDecoder::create(programs.forward, device, loop.batches.rows));
+    validation = trained.decoder;
+  } else {
+    BETZ_ASSIGN_OR_RETURN(validation,
+                          SpikeScorer::create(programs.forward, device,
+                                              loop.batches.rows,
+                                              network.masking, options.seed));
+  }
   BETZ_ASSIGN_OR_RETURN(trained.trainer,
-                        Trainer::create(std::move(programs), std::move(device),
-                                        dataset, loop, folder));
+                        Trainer::create(std::move(programs.training),
+                                        std::move(device), validation, dataset,
+                                        loop, folder));
   Trainer &trainer = *trained.trainer;
   for (const Parameter &parameter : trainer.parameters())
     trained.parameters += parameter.elements();
+  auto starting = [&](bool frozen) {
+    return flatten(network.weights.values, trainer.parameters(), frozen);
+  };
   if (!listCheckpoints(folder / "checkpoints").empty()) {
-    BETZ_RETURN_IF_ERROR(trainer.resume({}));
+    BETZ_RETURN_IF_ERROR(trainer.resume(starting(true)));
   } else {
-    BETZ_ASSIGN_OR_RETURN(
-        std::vector<float> weights,
-        firstWeights(network, trainer.parameters(), options, options.weights));
-    BETZ_RETURN_IF_ERROR(trainer.start(std::move(weights), {}));
+    BETZ_RETURN_IF_ERROR(trainer.start(starting(false), starting(true)));
     if (options.minutes)
       BETZ_RETURN_IF_ERROR(
           limitSteps(trainer, network.name, recipe.steps, *options.minutes));

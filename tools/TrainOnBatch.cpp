@@ -2,7 +2,6 @@
 #include "runtime/session/OpenDevice.h"
 #include "runtime/session/Session.h"
 #include "tools/Compare.h"
-#include "tools/Model.h"
 #include "tools/TrainOptions.h"
 #include "train/build/TrainingPrograms.h"
 #include "train/loop/Parameters.h"
@@ -12,6 +11,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <fmt/format.h>
 
 namespace betz {
@@ -92,6 +92,41 @@ Result<std::vector<HostTensor>> readBatch(const std::filesystem::path &path) {
     tensors.push_back(std::move(host).value());
   }
   return tensors;
+}
+
+/// The queries of masked spikes as dense rows, as long as the longest: the rest
+/// are place 0 without a label. Returns their length; 0 if there are none.
+Result<int64_t> padQueries(std::vector<HostTensor> &batch) {
+  const auto offsets =
+      std::ranges::find(batch, "query_offsets", &HostTensor::name);
+  if (offsets == batch.end())
+    return 0;
+  const std::vector<int32_t> ends(offsets->as<int32_t>().begin(),
+                                  offsets->as<int32_t>().end());
+  int64_t length = 1;
+  for (size_t row = 1; row < ends.size(); ++row)
+    length = std::max<int64_t>(length, ends[row] - ends[row - 1]);
+  const int64_t rows = int64_t(ends.size()) - 1;
+  for (HostTensor &tensor : batch) {
+    if (!tensor.name.starts_with("query_") || tensor.name == "query_offsets")
+      continue;
+    const std::span<const int32_t> flat = tensor.as<int32_t>();
+    if (rows < 0 || !std::ranges::is_sorted(ends) || ends.front() != 0 ||
+        size_t(ends.back()) != flat.size())
+      return invalidArgument(
+          fmt::format("query_offsets do not cut the {} queries of {} into rows",
+                      flat.size(), tensor.name));
+    std::vector<int32_t> padded(size_t(rows * length),
+                                tensor.name == "query_value" ? -1 : 0);
+    for (int64_t row = 0; row < rows; ++row)
+      std::copy(flat.begin() + ends[size_t(row)],
+                flat.begin() + ends[size_t(row) + 1],
+                padded.begin() + row * length);
+    tensor.shape = {rows, length};
+    tensor.data.resize(padded.size() * sizeof(int32_t));
+    std::memcpy(tensor.data.data(), padded.data(), tensor.data.size());
+  }
+  return length;
 }
 
 /// One tensor of an output of a step of `extents`.
@@ -215,10 +250,23 @@ Status trainOnBatch(const TrainOptions &options) {
   recipe->options.losses = {{"behavior", "target"}};
   BETZ_ASSIGN_OR_RETURN(std::vector<HostTensor> batch,
                         readBatch(options.input));
+  Result<int64_t> queries = padQueries(batch);
+  if (!queries.isOk())
+    return std::move(queries).status().withContext(options.input.string());
+  if (*queries > 0)
+    recipe->options.losses.push_back(
+        {"spike_logits", "query_value",
+         passes::TrainingLoss::Kind::CrossEntropy});
 
-  ModelRequest request;
-  request.weights = options.weights;
-  BETZ_ASSIGN_OR_RETURN(LoadedModel model, loadModel(request));
+  BETZ_ASSIGN_OR_RETURN(SafetensorsFile weightsFile,
+                        SafetensorsFile::open(options.weights));
+  BETZ_ASSIGN_OR_RETURN(
+      ModelDescription description,
+      readModelMetadata(weightsFile.metadata(), options.weights.string()));
+  const std::unique_ptr<mlir::MLIRContext> context = ir::makeContext();
+  BETZ_ASSIGN_OR_RETURN(auto model,
+                        buildDecoder(*context, description, {"behavior"},
+                                     {.spikeQueries = *queries}));
   int64_t rows = 1;
   for (const HostTensor &tensor : batch)
     if (tensor.name == "target" && !tensor.shape.empty())
@@ -227,7 +275,7 @@ Status trainOnBatch(const TrainOptions &options) {
       std::shared_ptr<Device> device,
       openDevice(options.device, {.threads = options.threads}));
   BETZ_ASSIGN_OR_RETURN(std::shared_ptr<const Program> program,
-                        train::compileStep(*model.module, recipe->options,
+                        train::compileStep(*model, recipe->options,
                                            train::bestTarget(*device), rows,
                                            longestRow(batch)));
   BETZ_ASSIGN_OR_RETURN(std::vector<train::Parameter> parameters,

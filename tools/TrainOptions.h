@@ -18,8 +18,16 @@ struct TrainOptions {
   std::filesystem::path output;
   /// Weights to start from; empty for random ones.
   std::filesystem::path weights;
+  /// "trunk": of the weights, only embeddings of units and sessions are
+  /// trained. Or "".
+  std::string freeze;
+  bool freezeTrunk() const { return freeze == "trunk"; }
+  /// Labels of train: a share of its trials, or so many, of each recording.
+  std::optional<double> labelFraction;
+  std::optional<int64_t> labelledTrials;
   uint64_t seed = 0;
   std::optional<int64_t> steps;
+  std::optional<int64_t> pretrainSteps;
   /// Upper limit of the time that steps take.
   std::optional<double> minutes;
   std::string device = "cpu";
