@@ -38,7 +38,8 @@ trainOnSpikes(mlir::MLIRContext &context, const ModelDescription &description,
   Recipe own = recipe;
   own.steps = recipe.pretrainSteps;
   // The mask takes its place.
-  own.augment.eventDropout = 0;
+  own.augment.spikeDropout = 0;
+  own.augment.addedSpikes = 0;
   const Masking masking = {recipe.mask, maskQueries(dataset, recipe.mask)};
   TrainingParts parts = trainingParts(own, dataset, masking.queries);
   BETZ_ASSIGN_OR_RETURN(auto step,
