@@ -1,8 +1,10 @@
 //===- Betz.cpp - The whole command ---------------------------------------===//
 #include "tools/CompilerCommands.h"
+#include "tools/CompileFolder.h"
 #include "tools/RuntimeCommands.h"
 
 int main(int argc, char **argv) {
+  const betz::CompileFolder folder;
   betz::CommandLine line("betz",
                          "Compile, run and inspect Perceiver neural decoders.");
   betz::addCompileCommand(line);
@@ -11,6 +13,7 @@ int main(int argc, char **argv) {
   betz::addBenchCommand(line);
   betz::addTuneCommand(line);
   betz::addTrainCommand(line);
+  betz::addEvalCommand(line, &folder);
   betz::addDataCommand(line);
   betz::addInterpretCommand(line);
   return line.run(argc, argv);

@@ -5,6 +5,7 @@ int main(int argc, char **argv) {
   betz::CommandLine line("betz-rt",
                          "Run, measure and inspect compiled neural decoders.");
   betz::addRunCommand(line);
+  betz::addEvalCommand(line);
   betz::addBenchCommand(line);
   betz::addTuneCommand(line);
   betz::addDataCommand(line);

@@ -5,8 +5,13 @@
 
 namespace betz {
 
+class EvalFolder;
+
 /// `run M.betz`: one batch from a file, or every window of a recording.
 void addRunCommand(CommandLine &line);
+/// `eval M.betz --nwb F`: scores beside baselines and controls. With `folder`
+/// also `eval DIR`; it must outlive the line.
+void addEvalCommand(CommandLine &line, const EvalFolder *folder = nullptr);
 /// `bench M.betz`: time a step.
 void addBenchCommand(CommandLine &line);
 /// `tune M.betz`: pick kernels' tiles on a GPU.

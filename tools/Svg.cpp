@@ -13,29 +13,6 @@ constexpr double kCharacterEms = 0.62;
 
 } // namespace
 
-std::string escapeXml(std::string_view text) {
-  std::string escaped;
-  for (char c : text)
-    switch (c) {
-    case '&':
-      escaped += "&amp;";
-      break;
-    case '<':
-      escaped += "&lt;";
-      break;
-    case '>':
-      escaped += "&gt;";
-      break;
-    case '"':
-      escaped += "&quot;";
-      break;
-    default:
-      // Other control characters may not occur in XML at all.
-      escaped += uint8_t(c) < 0x20 ? ' ' : c;
-    }
-  return escaped;
-}
-
 std::string fitText(std::string_view text, double width, double size) {
   size_t limit = size_t(width / (size * kCharacterEms));
   // Counts characters of UTF-8, not bytes.

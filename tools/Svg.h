@@ -1,14 +1,13 @@
 //===- Svg.h - Drawing self-contained SVG files ---------------------------===//
 #pragma once
 
+#include "runtime/base/Xml.h"
+
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 namespace betz {
-
-/// `text` with what XML gives a meaning replaced.
-std::string escapeXml(std::string_view text);
 
 /// `text`, cut with an ellipsis to what surely fits into `width` pixels of
 /// sans-serif at `size`.

@@ -37,6 +37,9 @@ RUNTIME_USES = {
     "betz_train_baselines": ["betz_train_data", "betz_train_score"],
     "betz_train_protocol": ["betz_train_baselines", "betz_train_data",
                             "betz_train_score"],
+    "betz_train_report": ["betz_base", "betz_io", "betz_train_protocol",
+                          "betz_train_baselines", "betz_train_data",
+                          "betz_train_score"],
     "betz_train_loop": ["betz_session", "betz_io", "betz_train_data",
                         "betz_train_score"],
     "betz_command_line": ["betz_base"],
@@ -44,7 +47,8 @@ RUNTIME_USES = {
     "betz_runtime_commands": ["betz_command_line", "betz_decoder_info",
                               "betz_session", "betz_io",
                               "betz_codegen_common", "betz_codegen_cuda",
-                              "betz_codegen_tune", "betz_train_protocol"],
+                              "betz_codegen_tune", "betz_train_loop",
+                              "betz_train_report"],
     "betz-rt": ["betz_runtime_commands"],
 }
 COMPILER_USES = {
@@ -59,7 +63,7 @@ COMPILER_USES = {
     "betz_train_build": ["betz_passes", "betz_compiler", "betz_frontend",
                          "betz_train_data"],
     "betz_compiler_commands": ["betz_train_build", "betz_train_loop",
-                               "betz_train_protocol", "betz_io",
+                               "betz_train_report", "betz_io",
                                "betz_command_line", "betz_decoder_info",
                                "betz_compiler",
                                "betz_frontend", "betz_reference",

@@ -190,10 +190,7 @@ Status Dataset::addSession(const std::filesystem::path &file) {
   windows.padStart = true;
   BETZ_ASSIGN_OR_RETURN(session->index,
                         WindowIndex::build(std::move(times), windows));
-  std::vector<int32_t> neurons(session->unitIds.size());
-  std::iota(neurons.begin(), neurons.end(), session->firstNeuron);
-  session->reader = std::make_unique<WindowReader>(
-      session->index, recording.units, neurons, nullptr);
+  makeReader(recording.units, *session);
   session->trials = std::move(recording.trials);
   if (series) {
     readBehavior(*series, *session);
@@ -203,6 +200,32 @@ Status Dataset::addSession(const std::filesystem::path &file) {
   neuronCount += session->units();
   list.push_back(std::move(session));
   return addSamples(int32_t(list.size()) - 1);
+}
+
+void Dataset::makeReader(const Units &units, Session &session) const {
+  std::vector<int32_t> neurons(session.unitIds.size());
+  std::iota(neurons.begin(), neurons.end(), session.firstNeuron);
+  session.reader =
+      std::make_unique<WindowReader>(session.index, units, neurons, nullptr);
+}
+
+Dataset Dataset::withUnits(std::span<const Units> units, Split split) const {
+  Dataset copy;
+  copy.dataSpec = dataSpec;
+  copy.bySplit[size_t(split)] = bySplit[size_t(split)];
+  copy.neuronCount = neuronCount;
+  copy.outputCount = outputCount;
+  copy.lines = lines;
+  for (size_t i = 0; i < list.size(); ++i) {
+    auto session = std::make_unique<Session>();
+    static_cast<SessionFacts &>(*session) = *list[i];
+    makeReader(units[i], *session);
+    copy.list.push_back(std::move(session));
+  }
+  for (const Sample &sample : copy.samples(split))
+    copy.mostEvents = std::max(
+        copy.mostEvents, copy.session(sample.session).reader->eventsIn(sample.bin));
+  return copy;
 }
 
 Status Dataset::addSamples(int32_t number) {

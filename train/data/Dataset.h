@@ -23,9 +23,8 @@ struct TargetScale {
   std::vector<double> deviation;
 };
 
-/// A recording, cut and binned. Bin b of a session is window b of `index`, the
-/// one that ends with it. Constant once made.
-struct Session {
+/// What a recording says beside its spikes.
+struct SessionFacts {
   std::filesystem::path file;
   /// Row i of /units is neuron firstNeuron + i.
   std::vector<int64_t> unitIds;
@@ -40,8 +39,6 @@ struct Session {
   std::vector<float> behaviorByBin;
   TargetScale scale;
   WindowIndex index;
-  /// Its values are spike counts, not cut to value buckets.
-  std::unique_ptr<WindowReader> reader;
   /// Bins left out of every split because their target has a NaN or no row.
   int64_t binsWithoutTarget = 0;
 
@@ -50,6 +47,13 @@ struct Session {
   int64_t bins() const { return index.size(); }
   int64_t units() const { return int64_t(unitIds.size()); }
   int64_t columns() const { return behavior ? behavior->columns : 0; }
+};
+
+/// A recording, cut and binned. Bin b of a session is window b of `index`, the
+/// one that ends with it. Constant once made.
+struct Session : SessionFacts {
+  /// Its values are spike counts, not cut to value buckets.
+  std::unique_ptr<WindowReader> reader;
 };
 
 struct Sample {
@@ -75,6 +79,10 @@ public:
   /// behaviour in any file, samples have events only.
   static Result<Dataset> open(std::span<const std::filesystem::path> files,
                               const DataSpec &spec);
+
+  /// The samples of `split` alone with other spikes: one entry a session, with
+  /// its units in their order.
+  Dataset withUnits(std::span<const Units> units, Split split) const;
 
   /// As given, with binMs filled in.
   const DataSpec &spec() const { return dataSpec; }
@@ -103,6 +111,7 @@ private:
   Status addSession(const std::filesystem::path &file);
   Status addSamples(int32_t session);
   Status checkNames() const;
+  void makeReader(const Units &units, Session &session) const;
   Status checkSplits() const;
 
   DataSpec dataSpec;

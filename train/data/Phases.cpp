@@ -84,16 +84,31 @@ Phases phasesOf(const Dataset &dataset, Split split) {
   return phases;
 }
 
-RowMask alignedRows(const Dataset &dataset, Split split, std::string_view align,
-                    double startMs, double stopMs) {
-  RowMask rows;
+bool haveTrialTimes(const Dataset &dataset, std::string_view name) {
+  const bool isInterval = name == "start_time" || name == "stop_time";
+  return everySession(dataset, [&](const Session &session) {
+    return hasTrials(session) &&
+           (isInterval || findColumn(session.trials, name));
+  });
+}
+
+std::vector<double> alignedMs(const Dataset &dataset, Split split,
+                              std::string_view align) {
+  std::vector<double> out;
   for (const Sample &sample : dataset.samples(split)) {
     const Session &session = dataset.session(sample.session);
     const double origin = trialTime(
         session.trials, session.pieces[size_t(sample.piece)].trial, align);
-    const double ms = (session.index.at(sample.bin).target - origin) * 1000;
-    rows.push_back(ms >= startMs && ms < stopMs);
+    out.push_back((session.index.at(sample.bin).target - origin) * 1000);
   }
+  return out;
+}
+
+RowMask alignedRows(const Dataset &dataset, Split split, std::string_view align,
+                    double startMs, double stopMs) {
+  RowMask rows;
+  for (double ms : alignedMs(dataset, split, align))
+    rows.push_back(ms >= startMs && ms < stopMs);
   return rows;
 }
 

@@ -22,9 +22,17 @@ struct Phases {
 /// time; nothing when a session is split by blocks.
 Phases phasesOf(const Dataset &dataset, Split split);
 
+/// Whether every session is cut by trials that hold the column `name`.
+bool haveTrialTimes(const Dataset &dataset, std::string_view name);
+
+/// For each row of a split the milliseconds from the time that the trial's
+/// column `align` holds ("start_time" and "stop_time" too) to its last bin's
+/// centre; NaN in trials where it is missing.
+std::vector<double> alignedMs(const Dataset &dataset, Split split,
+                              std::string_view align);
+
 /// Rows whose last bin's centre lies from `startMs` to `stopMs` (excluded)
-/// after the time that the trial's column `align` holds ("start_time" and
-/// "stop_time" too); none in trials where it is missing or NaN.
+/// after the trial's `align`; none in trials where it is missing.
 RowMask alignedRows(const Dataset &dataset, Split split, std::string_view align,
                     double startMs, double stopMs);
 

@@ -1,4 +1,5 @@
 #include "train/protocol/Report.h"
+#include "train/data/SessionRows.h"
 #include "train/score/Controls.h"
 
 #include <algorithm>
@@ -8,41 +9,6 @@
 
 namespace betz::train {
 namespace {
-
-/// The rows of one session and split.
-struct SessionRows {
-  std::vector<int64_t> rows;
-  Table behavior;
-  std::vector<int64_t> binInPiece;
-  /// Pieces numbered from 0 in order.
-  std::vector<int64_t> group;
-};
-
-Table takeRows(const Table &from, const std::vector<int64_t> &rows) {
-  Table out(int64_t(rows.size()), from.columns);
-  for (int64_t row = 0; row < out.rows; ++row)
-    for (int64_t column = 0; column < out.columns; ++column)
-      out.at(row, column) = from.at(rows[size_t(row)], column);
-  return out;
-}
-
-SessionRows rowsOf(const Dataset &dataset, int64_t session, Split split) {
-  SessionRows out;
-  std::span<const Sample> samples = dataset.samples(split);
-  for (size_t row = 0; row < samples.size(); ++row) {
-    if (samples[row].session != session)
-      continue;
-    const bool samePiece =
-        !out.rows.empty() &&
-        samples[size_t(out.rows.back())].piece == samples[row].piece;
-    const int64_t before = out.group.empty() ? -1 : out.group.back();
-    out.group.push_back(samePiece ? before : before + 1);
-    out.binInPiece.push_back(dataset.binInPiece(samples[row]));
-    out.rows.push_back(int64_t(row));
-  }
-  out.behavior = takeRows(behaviorOf(dataset, split), out.rows);
-  return out;
-}
 
 std::vector<double> variances(const Table &table) {
   std::vector<double> out;
@@ -71,24 +37,15 @@ void countPieces(const Dataset &dataset, int64_t number,
       report.samples[size_t(split)] += sample.session == number;
 }
 
-struct Baselines {
-  Table ridgeTest;
-  Table kalmanTest;
-  RidgeDecoder ridge;
-  KalmanDecoder kalman;
+/// Of all sessions.
+struct Predictions {
+  Table ridge;
+  Table kalman;
 };
 
-Result<Baselines> fitBaselines(const Dataset &dataset) {
-  BETZ_ASSIGN_OR_RETURN(RidgeDecoder ridge, RidgeDecoder::fit(dataset));
-  BETZ_ASSIGN_OR_RETURN(KalmanDecoder kalman, KalmanDecoder::fit(dataset));
-  BETZ_ASSIGN_OR_RETURN(Table ridgeTest, ridge.predict(dataset, Split::Test));
-  BETZ_ASSIGN_OR_RETURN(Table kalmanTest, kalman.predict(dataset, Split::Test));
-  return Baselines{std::move(ridgeTest), std::move(kalmanTest),
-                   std::move(ridge), std::move(kalman)};
-}
-
 void scoreSession(const Dataset &dataset, int64_t number,
-                  const Baselines &baselines, SessionReport &report) {
+                  const Baselines &baselines, const Predictions &predictions,
+                  SessionReport &report) {
   const SessionRows train = rowsOf(dataset, number, Split::Train);
   const SessionRows test = rowsOf(dataset, number, Split::Test);
   report.targetVariance = variances(train.behavior);
@@ -109,7 +66,7 @@ void scoreSession(const Dataset &dataset, int64_t number,
   add("clock only", "",
       clockControl(train.behavior, train.binInPiece, test.behavior,
                    test.binInPiece));
-  const Table ridge = takeRows(baselines.ridgeTest, test.rows);
+  const Table ridge = takeRows(predictions.ridge, test.rows);
   const RidgeChoice &chosen = baselines.ridge.choice(number);
   add("ridge",
       fmt::format("{} lags of {} bin{}, alpha {:g}", chosen.lags,
@@ -122,7 +79,7 @@ void scoreSession(const Dataset &dataset, int64_t number,
       fmt::format("lag {} bins, state {}", filter.lag,
                   filter.displacement ? "velocity and displacement"
                                       : "velocity"),
-      takeRows(baselines.kalmanTest, test.rows));
+      takeRows(predictions.kalman, test.rows));
 }
 
 SessionReport describeSession(const Dataset &dataset, int64_t number) {
@@ -229,18 +186,37 @@ Json toJson(const SessionReport &session) {
 
 } // namespace
 
-Result<ProtocolReport> describeProtocol(const Dataset &dataset) {
+Result<Baselines> fitBaselines(const Dataset &dataset) {
+  BETZ_ASSIGN_OR_RETURN(RidgeDecoder ridge, RidgeDecoder::fit(dataset));
+  BETZ_ASSIGN_OR_RETURN(KalmanDecoder kalman, KalmanDecoder::fit(dataset));
+  return Baselines{std::move(ridge), std::move(kalman)};
+}
+
+Result<ProtocolReport> describeProtocol(const Dataset &dataset,
+                                        const Baselines *baselines) {
   ProtocolReport report;
   report.spec = dataset.spec();
   report.warnings = dataset.warnings();
   for (int64_t i = 0; i < dataset.sessions(); ++i)
     report.sessions.push_back(describeSession(dataset, i));
-  if (dataset.outputs() == 0)
+  if (!baselines)
     return report;
-  BETZ_ASSIGN_OR_RETURN(Baselines baselines, fitBaselines(dataset));
+  Predictions predictions;
+  BETZ_ASSIGN_OR_RETURN(predictions.ridge,
+                        baselines->ridge.predict(dataset, Split::Test));
+  BETZ_ASSIGN_OR_RETURN(predictions.kalman,
+                        baselines->kalman.predict(dataset, Split::Test));
   for (int64_t i = 0; i < dataset.sessions(); ++i)
-    scoreSession(dataset, i, baselines, report.sessions[size_t(i)]);
+    scoreSession(dataset, i, *baselines, predictions,
+                 report.sessions[size_t(i)]);
   return report;
+}
+
+Result<ProtocolReport> describeProtocol(const Dataset &dataset) {
+  if (dataset.outputs() == 0)
+    return describeProtocol(dataset, nullptr);
+  BETZ_ASSIGN_OR_RETURN(Baselines baselines, fitBaselines(dataset));
+  return describeProtocol(dataset, &baselines);
 }
 
 std::string toText(const ProtocolReport &report) {

@@ -55,7 +55,18 @@ struct ProtocolReport {
   std::vector<std::string> warnings;
 };
 
-/// Counts, and fits and scores the baselines.
+struct Baselines {
+  RidgeDecoder ridge;
+  KalmanDecoder kalman;
+};
+
+/// Fails without behaviour.
+Result<Baselines> fitBaselines(const Dataset &dataset);
+
+/// Counts, and scores the baselines; null where there is no behaviour.
+Result<ProtocolReport> describeProtocol(const Dataset &dataset,
+                                        const Baselines *baselines);
+/// Fits them first.
 Result<ProtocolReport> describeProtocol(const Dataset &dataset);
 
 std::string toText(const ProtocolReport &report);
