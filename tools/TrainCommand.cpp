@@ -4,8 +4,7 @@
 #include "tools/Pretraining.h"
 #include "train/build/TrainingPrograms.h"
 #include "train/loop/DecoderFile.h"
-#include "train/protocol/Report.h"
-#include "train/score/Controls.h"
+#include "train/report/Html.h"
 
 #include <csignal>
 #include <fmt/format.h>
@@ -73,7 +72,13 @@ private:
       return invalidArgument(
           "these recordings have no behaviour to train on (betz data inspect "
           "shows what they hold); --pretrain-steps N trains on spikes alone");
-    BETZ_ASSIGN_OR_RETURN(protocol, describeProtocol(*dataset));
+    if (hasBehavior()) {
+      BETZ_ASSIGN_OR_RETURN(Baselines fitted, fitBaselines(*dataset));
+      baselines.emplace(std::move(fitted));
+    }
+    BETZ_ASSIGN_OR_RETURN(
+        protocol,
+        describeProtocol(*dataset, baselines ? &*baselines : nullptr));
     fmt::print(options.json == "-" ? stderr : stdout, "{}", toText(protocol));
     return Status::ok();
   }
@@ -209,43 +214,44 @@ private:
 
   Status finish() {
     Json report = baseReport();
-    if (hasBehavior())
-      BETZ_RETURN_IF_ERROR(scoreDecoder(report));
-    BETZ_RETURN_IF_ERROR(
-        writeJsonReport(report, options.output / "report.json"));
+    std::optional<Evaluation> evaluation;
+    if (hasBehavior()) {
+      BETZ_RETURN_IF_ERROR(writeNetworks());
+      BETZ_ASSIGN_OR_RETURN(evaluation, evaluateNetworks());
+      addScores(*evaluation, report);
+      BETZ_RETURN_IF_ERROR(
+          writeReport(*evaluation, facts(), report, options.output));
+    } else {
+      BETZ_RETURN_IF_ERROR(
+          writeJsonReport(report, options.output / "report.json"));
+    }
     if (!options.json.empty())
       BETZ_RETURN_IF_ERROR(writeJsonReport(report, options.json));
     if (options.json != "-")
-      printReport(report);
+      printReport(evaluation ? &*evaluation : nullptr);
     return Status::ok();
   }
 
-  /// Writes the decoder, and adds its scores and the baselines' to the report.
-  Status scoreDecoder(Json &report) {
-    BETZ_ASSIGN_OR_RETURN(Table predictions,
-                          decoder.decoder->predict(*dataset, Split::Test));
+  Status writeNetworks() const {
     BETZ_RETURN_IF_ERROR(writeDecoder(
         decoder.trainer->parameters(), decoder.trainer->weights(),
         decoder.trainer->frozenWeights(), *dataset,
         weightsMetadata(description), options.output / "decoder.safetensors"));
-    report.update(scores(predictions));
-    if (gru.trainer) {
-      BETZ_ASSIGN_OR_RETURN(Table other,
-                            gru.decoder->predict(*gruDataset, Split::Test));
-      report["baselines"]["GRU"] =
-          meanR2(scoreSessions(*dataset, Split::Test, other));
-    }
-    return Status::ok();
+    if (!gru.trainer)
+      return Status::ok();
+    return writeWeights(gru.trainer->parameters(), gru.trainer->weights(), {},
+                        {}, options.output / "gru" / "gru.safetensors");
   }
 
-  /// The mean over sessions of each baseline's R².
-  Json baselines() const {
-    Json all = Json::object();
-    const double share = 1 / double(protocol.sessions.size());
-    for (const SessionReport &session : protocol.sessions)
-      for (const BaselineScore &one : session.scores)
-        all[one.name] = all.value(one.name, 0.0) + share * one.testR2;
-    return all;
+  Result<Evaluation> evaluateNetworks() const {
+    std::vector<Contestant> contestants = {
+        {"this decoder", decoder.decoder.get(), &*dataset}};
+    if (gru.trainer)
+      contestants.push_back({"GRU", gru.decoder.get(), &*gruDataset});
+    EvaluationOptions evaluationOptions;
+    evaluationOptions.seed = options.seed;
+    return evaluate(*dataset, *baselines, protocol, contestants,
+                    evaluationOptions);
   }
 
   /// What there is without behaviour too.
@@ -266,64 +272,45 @@ private:
     return report;
   }
 
-  /// Of each session, and over all: R² and correlation are means over sessions.
-  Json scores(const Table &predictions) const {
-    const std::vector<Score> sessions =
-        scoreSessions(*dataset, Split::Test, predictions);
-    const Table targets = behaviorOf(*dataset, Split::Test);
-    const RowMask moving =
-        movingRows(targets, restThreshold(behaviorOf(*dataset, Split::Train)));
-    const Score all = score(predictions, targets);
-    Json list = Json::array();
-    for (size_t i = 0; i < sessions.size(); ++i)
-      list.push_back({{"name", dataset->session(int64_t(i)).name()},
-                      {"test_r2", sessions[i].meanR2()},
-                      {"test_r2_by_output", sessions[i].r2},
-                      {"test_mse", sessions[i].meanMse()},
-                      {"test_correlation", sessions[i].meanCorrelation()}});
-    return {
-        {"test_r2", meanR2(sessions)},
-        {"test_r2_by_output", all.r2},
-        {"test_moving_r2", score(predictions, targets, moving).meanR2()},
-        {"test_mse", all.meanMse()},
-        {"test_correlation", all.meanCorrelation()},
-        {"test_rotated_r2",
-         score(rotatedControl(predictions, options.seed), targets).meanR2()},
-        {"sessions", std::move(list)},
-        {"val_r2", decoder.outcome.best.score},
-        {"best_step", decoder.outcome.best.step},
-        {"baselines", baselines()},
-        {"steps", decoder.outcome.steps},
-        {"seconds", decoder.outcome.seconds},
-        {"parameters", decoder.parameters}};
+  void addScores(const Evaluation &evaluation, Json &report) const {
+    report.update(toJson(evaluation));
+    report["val_r2"] = decoder.outcome.best.score;
+    report["best_step"] = decoder.outcome.best.step;
+    report["steps"] = decoder.outcome.steps;
+    report["seconds"] = decoder.outcome.seconds;
+    report["parameters"] = decoder.parameters;
   }
 
-  void printReport(const Json &report) const {
+  ReportFacts facts() const {
+    const TrainingOutcome &outcome = decoder.outcome;
+    return {(options.output / "decoder.safetensors").string(),
+            {{"parameters", fmt::to_string(decoder.parameters)},
+             {"training", fmt::format("{} steps in {:.0f} s on {}, seed {}; "
+                                      "best on val: step {} (R² {:.3f})",
+                                      outcome.steps, outcome.seconds,
+                                      options.device, options.seed,
+                                      outcome.best.step, outcome.best.score)}}};
+  }
+
+  void printReport(const Evaluation *evaluation) const {
     if (!pretrained.is_null())
       fmt::print("\nmasked spikes: {:.4f} nats a place on val, at best of {} "
                  "steps\nweights: {}\n",
                  pretrained["val_log_likelihood"].get<double>(),
                  pretrained["steps"].get<int64_t>(), pretrainedFile().string());
-    if (hasBehavior())
-      printScores(report);
-    fmt::print("report:  {}\n", (options.output / "report.json").string());
+    if (evaluation)
+      printScores(*evaluation);
+    fmt::print("report:  {}\n",
+               (options.output / (evaluation ? "report.html" : "report.json"))
+                   .string());
   }
 
-  void printScores(const Json &report) const {
-    fmt::print("\ntest R², mean over outputs{}\n{:<24} {:>8.4f}\n",
-               dataset->sessions() > 1 ? " and sessions" : "", "this decoder",
-               report["test_r2"].get<double>());
-    if (dataset->sessions() > 1)
-      for (const Json &session : report["sessions"])
-        fmt::print("  {:<22} {:>8.4f}\n", session["name"].get<std::string>(),
-                   session["test_r2"].get<double>());
-    for (const auto &[name, r2] : report["baselines"].items())
-      fmt::print("{:<24} {:>8.4f}\n", name, r2.get<double>());
+  void printScores(const Evaluation &evaluation) const {
     const TrainingOutcome &outcome = decoder.outcome;
-    fmt::print("\nbest of {} steps on val: {} (R² {:.4f}); {:.0f} s\n"
+    fmt::print("{}\nbest of {} steps on val: {} (R² {:.4f}); {:.0f} s\n"
                "weights: {}\n",
-               outcome.steps, outcome.best.step, outcome.best.score,
-               outcome.seconds,
+               toText(evaluation), outcome.steps, outcome.best.step,
+               outcome.best.score, outcome.seconds,
                (options.output / "decoder.safetensors").string());
   }
 
@@ -333,6 +320,7 @@ private:
   std::unique_ptr<mlir::MLIRContext> context;
   Recipe recipe;
   std::optional<Dataset> dataset, gruDataset;
+  std::optional<Baselines> baselines;
   ProtocolReport protocol;
   ModelDescription description;
   TrainedNetwork decoder, gru;
