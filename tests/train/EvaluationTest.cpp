@@ -191,7 +191,7 @@ TEST_F(EvaluationOf, ScopesAreTheirBins) {
 TEST_F(EvaluationOf, ReportHasTheSameNumbers) {
   const Evaluation evaluation = evaluateOn(
       makeLinear(20, 75), LastBin(std::vector<double>(kUnits, 10)),
-      {.unitDraws = 1});
+      {.unitDraws = 1, .nlb = ""});
   const Json json = toJson(evaluation);
   EXPECT_EQ(json["test_r2"], r2(evaluation, "this decoder"));
   EXPECT_EQ(json["test_rotated_r2"], r2(evaluation, "spikes rotated"));
@@ -209,7 +209,7 @@ TEST_F(EvaluationOf, ReportHasTheSameNumbers) {
 
 TEST_F(EvaluationOf, AnotherSplitNamesItsKeys) {
   const Evaluation evaluation = evaluateOn(
-      makeTrials(20, 6, 76), Oracle(1), {.split = Split::Val, .unitDraws = 0});
+      makeTrials(20, 6, 76), Oracle(1), {.split = Split::Val, .unitDraws = 0, .nlb = ""});
   const Json json = toJson(evaluation);
   EXPECT_TRUE(json.contains("val_r2"));
   EXPECT_FALSE(json.contains("test_r2"));
@@ -224,7 +224,7 @@ TEST_F(EvaluationOf, UnknownNlbWindowIsAnError) {
   ASSERT_TRUE(baselines.isOk());
   const Oracle oracle(1);
   EXPECT_THAT(evaluate(*dataset, *baselines, {}, {{"o", &oracle, &*dataset}},
-                       {.nlb = "mc_mase"})
+                       {.split = Split::Test, .unitDraws = 0, .nlb = "mc_mase"})
                   .status()
                   .message(),
               HasSubstr("mc_mase: no window of NLB'21"));

@@ -117,8 +117,7 @@ Json toJson(const Evaluation &evaluation) {
 std::string toText(const Evaluation &evaluation) {
   const std::string title =
       fmt::format("R² on {}", toString(evaluation.split));
-  // "²" has two bytes and one column.
-  std::string out = fmt::format("\n{:<25} {:>7} {:>18} {:>7} {:>9}\n", title,
+  std::string out = fmt::format("\n{:<24} {:>7} {:>18} {:>7} {:>9}\n", title,
                                 "all", "95 %", "moving", "corr.");
   const size_t moving = evaluation.scopes.size() > 1 &&
                                 evaluation.scopes[1].name == kMovingBins

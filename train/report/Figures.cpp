@@ -91,14 +91,6 @@ std::vector<std::vector<int64_t>> rowsByPiece(const Evaluation &evaluation) {
   return pieces;
 }
 
-double pieceR2(const Evaluation &evaluation, std::span<const int64_t> rows) {
-  RowMask mask(size_t(evaluation.targets.rows), false);
-  for (int64_t row : rows)
-    mask[size_t(row)] = true;
-  return score(evaluation.judged().predictions, evaluation.targets, mask)
-      .meanR2();
-}
-
 struct Range {
   double low = std::numeric_limits<double>::infinity();
   double high = -std::numeric_limits<double>::infinity();
@@ -158,10 +150,11 @@ Figure traceFigure(const Evaluation &evaluation, const ShownPiece &piece,
   plot.text({kWidth - 12, bottom + 25}, "s since the start", "tick", "end");
   if (isFirst) {
     plot.text({kLeft, bottom + 25}, "measured", "key measured-text");
-    plot.text({kLeft + 62, bottom + 25}, "decoded", "key decoded-text");
+    plot.text({kLeft + 70, bottom + 25}, "decoded", "key decoded-text");
   }
-  return {plot.finish(), fmt::format("<b>{}</b> R² {}", piece.rank,
-                                     numberText(piece.r2, 2))};
+  return {plot.finish(),
+          fmt::format("<b>{}</b> {} {}", piece.rank, sizeText(piece.error),
+                      escapeXml(firstSession(evaluation).targetUnit))};
 }
 
 /// Where the hand is by summing its velocity up, from the piece's start.
@@ -205,8 +198,8 @@ std::vector<ShownPiece> choosePieces(const Evaluation &evaluation) {
     if (place == before)
       continue;
     before = place;
-    const std::vector<int64_t> &rows = all[byError[place].second];
-    shown.push_back({rows, pieceR2(evaluation, rows), rank});
+    const auto &[error, piece] = byError[place];
+    shown.push_back({all[piece], error, rank});
   }
   return shown;
 }
@@ -260,7 +253,7 @@ std::vector<Figure> pathFigures(const Evaluation &evaluation,
   unit = unit.ends_with("/s") ? unit.substr(0, unit.size() - 2) : unit + "·s";
   constexpr double kSide = 200, kMargin = 12, kBar = 28;
   const double scale = (kSide - 2 * kMargin) / widest;
-  const double bar = roundTicks(0, widest / 2.5, 1).back();
+  const double bar = roundTicks(0, widest / 2, 3).back();
   std::vector<Figure> figures;
   for (size_t i = 0; i < all.size(); ++i) {
     Plot plot(kSide, kSide + kBar, "hand paths, " + pieces[i].rank);
@@ -422,7 +415,7 @@ std::vector<Figure> unitFigures(const Evaluation &evaluation) {
   Plot plot(kWidth, 212, "R² by number of units");
   const Axis x = {0, double(evaluation.byUnits.back().units), kLeft, kRight};
   const Axis y = {range.low, std::max(range.high, 0.1), kBottom, 14};
-  plot.ticksLeft(y, kLeft, kRight, 5);
+  plot.ticksLeft(y, kLeft, kRight, 7);
   plot.line({kLeft, kBottom}, {kRight, kBottom}, "axis");
   plot.ticksBelow(x, kBottom, 6);
   std::vector<Point> means;

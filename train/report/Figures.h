@@ -21,7 +21,8 @@ std::vector<Figure> scoreFigures(const Evaluation &evaluation);
 struct ShownPiece {
   /// Rows of the split.
   std::vector<int64_t> rows;
-  double r2 = 0;
+  /// Root mean square.
+  double error = 0;
   /// "5th percentile of error", "worst", ...
   std::string rank;
 };

@@ -5,6 +5,7 @@
 #include "train/report/Plot.h"
 #include "train/report/Style.h"
 
+#include <cctype>
 #include <cmath>
 #include <fmt/format.h>
 
@@ -13,13 +14,6 @@ namespace {
 
 std::string number(double value, double step = 0.001) {
   return std::isfinite(value) ? tickText(value, step) : "–";
-}
-
-/// Three digits, whatever the unit.
-std::string size(double value) {
-  if (!std::isfinite(value) || value == 0)
-    return number(value, 1);
-  return tickText(value, std::pow(10.0, std::floor(std::log10(value)) - 2));
 }
 
 std::string between(const Confidence &interval) {
@@ -93,7 +87,7 @@ std::string row(const Evaluation &evaluation, size_t predictor, size_t moving) {
       style, isFirstControl ? " first" : "", escapeXml(one.name),
       number(all.meanR2()), between(one.scores[0].interval),
       number(one.scores[moving].score.meanR2()),
-      number(all.meanCorrelation(), 0.01), size(std::sqrt(all.meanMse())));
+      number(all.meanCorrelation(), 0.01), sizeText(std::sqrt(all.meanMse())));
 }
 
 std::string scoreTable(const Evaluation &evaluation) {
@@ -121,7 +115,7 @@ std::string outputTable(const Evaluation &evaluation) {
         "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
         i < 3 ? std::string(1, "xyz"[i]) : fmt::to_string(i),
         number(score.r2[i]), number(score.correlation[i], 0.01),
-        size(std::sqrt(score.mse[i])));
+        sizeText(std::sqrt(score.mse[i])));
   return html + "</tbody></table>\n";
 }
 
@@ -144,10 +138,18 @@ std::string sessionTable(const Evaluation &evaluation) {
   return html + "</tbody></table>\n";
 }
 
+/// Notes are for terminals first, where a minus sign is a hyphen.
+std::string withMinusSigns(std::string text) {
+  for (size_t at = 0; (at = text.find(" -", at)) != std::string::npos; ++at)
+    if (at + 2 < text.size() && std::isdigit(uint8_t(text[at + 2])))
+      text.replace(at + 1, 1, "−");
+  return text;
+}
+
 std::string notes(const Evaluation &evaluation) {
   std::string html = "<h2>Before believing it</h2>\n<ul class=\"notes\">\n";
   for (const std::string &note : evaluation.notes)
-    html += fmt::format("<li>{}</li>\n", escapeXml(note));
+    html += fmt::format("<li>{}</li>\n", withMinusSigns(escapeXml(note)));
   return html + "</ul>\n";
 }
 
@@ -186,7 +188,7 @@ std::string sessionTerms(const Evaluation &evaluation,
   };
   std::string variance;
   for (double value : session.targetVariance)
-    variance += (variance.empty() ? "" : ", ") + size(value);
+    variance += (variance.empty() ? "" : ", ") + sizeText(value);
   std::string html =
       term("recording",
            std::filesystem::path(session.file).filename().string()) +
@@ -262,13 +264,14 @@ std::string toHtml(const Evaluation &evaluation, const ReportFacts &facts) {
   html += notes(evaluation);
   html += "<h2>Scores</h2>\n<p>Averaged over outputs. Controls in grey see no "
           "spike that could tell the movement.</p>\n" +
-          scoreTable(evaluation) + outputTable(evaluation);
+          scoreTable(evaluation) +
+          "<h2>By output</h2>\n" + outputTable(evaluation);
   html += sessionTable(evaluation);
   html += "<h2>R² in parts of the recording</h2>\n" +
           figures(scoreFigures(evaluation));
   html += fmt::format("<h2>Measured and decoded</h2>\n<p>{}s by their error, "
                       "from those decoded well to the worst: none is picked "
-                      "by hand.</p>\n",
+                      "by hand. The number is the error.</p>\n",
                       evaluation.piecesAreTrials ? "Trial" : "Block") +
           figures(traceFigures(evaluation, pieces));
   if (const std::vector<Figure> paths = pathFigures(evaluation, pieces);

@@ -44,6 +44,15 @@ std::string tickText(double value, double step) {
   return text;
 }
 
+std::string sizeText(double value) {
+  if (!std::isfinite(value))
+    return "–";
+  if (value == 0)
+    return "0";
+  return tickText(value,
+                  std::pow(10.0, std::floor(std::log10(std::abs(value))) - 2));
+}
+
 Plot::Plot(double width, double height, std::string_view label)
     : head(fmt::format("<svg viewBox=\"0 0 {:g} {:g}\" role=\"img\" "
                        "aria-label=\"{}\">\n",

@@ -34,6 +34,9 @@ std::vector<double> roundTicks(double low, double high, int most);
 /// As short as tells `step` apart; with a true minus sign.
 std::string tickText(double value, double step);
 
+/// Three digits of a size of any unit; "–" for what is no number.
+std::string sizeText(double value);
+
 class Plot {
 public:
   /// `label` says what it shows, for those who cannot see it.

@@ -50,8 +50,12 @@ td .between{color:var(--soft);font-size:.85em;margin-left:8px}
 dl{display:grid;grid-template-columns:minmax(90px,max-content) 1fr;gap:3px 18px;
 margin:0;font-size:.95rem}
 dt{color:var(--soft);font-style:italic}dd{margin:0;min-width:0}
+@media (min-width:900px){ul.notes{columns:2;column-gap:36px;max-width:none}
+ul.notes li{break-inside:avoid}}
 @media (max-width:600px){main{padding:18px 14px 48px}
 h1{font-size:1.4rem}.big{font-size:2.1rem}
+.lead{display:grid;grid-template-columns:1fr 1fr;gap:12px 16px}
+.lead small{display:block;line-height:1.3}
 table{font-size:.8rem}th,td{padding-left:6px}
 td .between{display:block;margin:0}}
 svg text{font:11px "Helvetica Neue",Helvetica,Arial,"DejaVu Sans",sans-serif;
