@@ -3,15 +3,16 @@
 #include "frontend/Gru.h"
 #include "runtime/base/Progress.h"
 #include "tools/Model.h"
+#include "train/build/TrainingPrograms.h"
 
 namespace betz {
 namespace {
 
 namespace fs = std::filesystem;
 
-CompileOptions optionsFor(const std::string &device, int64_t rows) {
+CompileOptions optionsFor(const Device &device, int64_t rows) {
   CompileOptions options;
-  options.targets = {device.starts_with("cuda") ? "cuda:sm_80" : "cpu"};
+  options.targets = {train::bestTarget(device)};
   options.precision = DType::F32;
   options.batches = {rows};
   return options;
@@ -21,7 +22,7 @@ CompileOptions optionsFor(const std::string &device, int64_t rows) {
 
 Result<std::shared_ptr<const Program>>
 CompileFolder::compileDecoder(const fs::path &folder,
-                              const std::string &device) const {
+                              const Device &device) const {
   ModelRequest request;
   request.weights = folder / "decoder.safetensors";
   BETZ_ASSIGN_OR_RETURN(LoadedModel model, loadModel(request));
@@ -31,7 +32,7 @@ CompileFolder::compileDecoder(const fs::path &folder,
 }
 
 Result<std::shared_ptr<const Program>>
-CompileFolder::compileGru(const fs::path &folder, const std::string &device,
+CompileFolder::compileGru(const fs::path &folder, const Device &device,
                           const train::Dataset &dataset) const {
   ModelRequest request;
   request.weights = folder / "gru" / "gru.safetensors";

@@ -10,9 +10,9 @@ class CompileFolder : public EvalFolder {
 public:
   Result<std::shared_ptr<const Program>>
   compileDecoder(const std::filesystem::path &folder,
-                 const std::string &device) const override;
+                 const Device &device) const override;
   Result<std::shared_ptr<const Program>>
-  compileGru(const std::filesystem::path &folder, const std::string &device,
+  compileGru(const std::filesystem::path &folder, const Device &device,
              const train::Dataset &dataset) const override;
 };
 

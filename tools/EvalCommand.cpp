@@ -43,8 +43,8 @@ public:
       : options(options), folder(folder) {}
 
   Status run() {
-    BETZ_RETURN_IF_ERROR(checkOutputs(
-        {options.json}, {options.program.program}));
+    BETZ_RETURN_IF_ERROR(
+        checkOutputs({options.json}, {options.program.program}));
     std::error_code error;
     isFolder = fs::is_directory(options.program.program, error);
     recordings = options.recordings;
@@ -67,12 +67,10 @@ private:
           "{0}: a folder must be compiled first: betz compile --weights "
           "{0}/decoder.safetensors -o m.betz",
           path.string()));
-    BETZ_ASSIGN_OR_RETURN(std::string text,
-                          readTextFile(path / "report.json"));
+    BETZ_ASSIGN_OR_RETURN(std::string text, readTextFile(path / "report.json"));
     BETZ_ASSIGN_OR_RETURN(Json trained, parseJson(text));
     BETZ_ASSIGN_OR_RETURN(seed, getMember<int64_t>(trained, "seed"));
-    BETZ_ASSIGN_OR_RETURN(const Json *files,
-                          getArray(trained, "recordings"));
+    BETZ_ASSIGN_OR_RETURN(const Json *files, getArray(trained, "recordings"));
     for (const Json &file : *files)
       if (options.recordings.empty() && file.is_string())
         recordings.emplace_back(file.get<std::string>());
@@ -81,21 +79,16 @@ private:
 
   Result<std::unique_ptr<betz::Session>> openSession() {
     if (!isFolder) {
-      BETZ_ASSIGN_OR_RETURN(OpenedProgram opened,
-                            openProgram(options.program));
+      BETZ_ASSIGN_OR_RETURN(OpenedProgram opened, openProgram(options.program));
       return std::move(opened.session);
     }
+    BETZ_ASSIGN_OR_RETURN(device,
+                          openDevice(options.program.device,
+                                     {.threads = options.program.threads}));
     BETZ_ASSIGN_OR_RETURN(
         std::shared_ptr<const Program> program,
-        folder->compileDecoder(options.program.program,
-                               options.program.device));
-    BETZ_ASSIGN_OR_RETURN(std::shared_ptr<Device> device, openOwnDevice());
-    return betz::Session::create(std::move(program), std::move(device));
-  }
-
-  Result<std::shared_ptr<Device>> openOwnDevice() const {
-    return openDevice(options.program.device,
-                      {.threads = options.program.threads});
+        folder->compileDecoder(options.program.program, *device));
+    return betz::Session::create(std::move(program), device);
   }
 
   Status openDecoder() {
@@ -113,14 +106,13 @@ private:
       return invalidArgument(
           "these recordings have no behaviour to score against; betz data "
           "inspect shows what they hold");
-    BETZ_ASSIGN_OR_RETURN(
-        ProgramDecoder made,
-        ProgramDecoder::create(std::move(session), *dataset));
+    BETZ_ASSIGN_OR_RETURN(ProgramDecoder made,
+                          ProgramDecoder::create(std::move(session), *dataset));
     decoder.emplace(std::move(made));
     if (isFolder) {
       BETZ_ASSIGN_OR_RETURN(
-          gruProgram, folder->compileGru(options.program.program,
-                                         options.program.device, *dataset));
+          gruProgram,
+          folder->compileGru(options.program.program, *device, *dataset));
     }
     return Status::ok();
   }
@@ -131,7 +123,6 @@ private:
     spec.valueBuckets = kAllCounts;
     BETZ_ASSIGN_OR_RETURN(Dataset opened, Dataset::open(recordings, spec));
     gru.dataset.emplace(std::move(opened));
-    BETZ_ASSIGN_OR_RETURN(std::shared_ptr<Device> device, openOwnDevice());
     BETZ_ASSIGN_OR_RETURN(
         NetworkDecoder made,
         NetworkDecoder::create(gruProgram, device, EvalFolder::kGruRows));
@@ -202,6 +193,8 @@ private:
   int64_t seed = 0;
   std::vector<fs::path> recordings;
   std::string deviceName;
+  /// Of a folder's programs.
+  std::shared_ptr<Device> device;
   std::optional<Dataset> dataset;
   std::optional<ProgramDecoder> decoder;
   std::shared_ptr<const Program> gruProgram;
@@ -252,8 +245,8 @@ void addEvalCommand(CommandLine &line, const EvalFolder *folder) {
                       "Velocity window of NLB'21: mc_maze, mc_maze_large, "
                       "mc_maze_medium, mc_maze_small, mc_rtt or area2_bump; "
                       "else mc_maze where trials have an onset, or mc_rtt");
-  command->add_option("--device", options->program.device,
-                      "cpu, cuda or cuda:N")
+  command
+      ->add_option("--device", options->program.device, "cpu, cuda or cuda:N")
       ->capture_default_str();
   command->add_option("--threads", options->program.threads,
                       "Threads of the cpu device (default: one a core)");

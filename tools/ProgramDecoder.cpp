@@ -34,8 +34,7 @@ void translate(const std::vector<int32_t> &neuronOf, Batch &batch) {
 }
 
 Result<std::vector<double>> readNumbers(const Program &program,
-                                        const std::string &key,
-                                        int64_t count) {
+                                        const std::string &key, int64_t count) {
   BETZ_ASSIGN_OR_RETURN(Json json, readMetadata(program.metadata, key));
   std::vector<double> numbers;
   if (json.is_array())
@@ -127,8 +126,8 @@ Status ProgramDecoder::readScales(const Dataset &dataset) {
   TargetScale own;
   BETZ_ASSIGN_OR_RETURN(
       own.mean, readNumbers(session->program(), "target_mean", columns));
-  BETZ_ASSIGN_OR_RETURN(
-      own.deviation, readNumbers(session->program(), "target_std", columns));
+  BETZ_ASSIGN_OR_RETURN(own.deviation,
+                        readNumbers(session->program(), "target_std", columns));
   const bool isKnown = !own.mean.empty() && !own.deviation.empty();
   for (int64_t i = 0; i < dataset.sessions(); ++i)
     scales.push_back(isKnown ? own : dataset.session(i).scale);

@@ -21,8 +21,7 @@ namespace {
 /// unit u adds is weights[u].
 class LastBin : public Decoder {
 public:
-  explicit LastBin(std::vector<double> weights)
-      : weights(std::move(weights)) {}
+  explicit LastBin(std::vector<double> weights) : weights(std::move(weights)) {}
 
   Result<Table> predict(const Dataset &dataset, Split split) const override {
     std::span<const Sample> samples = dataset.samples(split);
@@ -72,8 +71,7 @@ SmallRecording makeLinear(int64_t trials, uint32_t seed) {
     v[0] = v[1] = 0;
     for (int64_t unit = 0; unit < kUnits; ++unit)
       for (uint32_t i = random() % 3; i > 0; --i) {
-        out.spikes[size_t(unit)].push_back(out.time[row] +
-                                           0.001 * double(i));
+        out.spikes[size_t(unit)].push_back(out.time[row] + 0.001 * double(i));
         v[unit % 2] += 10;
       }
   }
@@ -189,9 +187,9 @@ TEST_F(EvaluationOf, ScopesAreTheirBins) {
 }
 
 TEST_F(EvaluationOf, ReportHasTheSameNumbers) {
-  const Evaluation evaluation = evaluateOn(
-      makeLinear(20, 75), LastBin(std::vector<double>(kUnits, 10)),
-      {.unitDraws = 1, .nlb = ""});
+  const Evaluation evaluation =
+      evaluateOn(makeLinear(20, 75), LastBin(std::vector<double>(kUnits, 10)),
+                 {.unitDraws = 1, .nlb = ""});
   const Json json = toJson(evaluation);
   EXPECT_EQ(json["test_r2"], r2(evaluation, "this decoder"));
   EXPECT_EQ(json["test_rotated_r2"], r2(evaluation, "spikes rotated"));
@@ -208,8 +206,9 @@ TEST_F(EvaluationOf, ReportHasTheSameNumbers) {
 }
 
 TEST_F(EvaluationOf, AnotherSplitNamesItsKeys) {
-  const Evaluation evaluation = evaluateOn(
-      makeTrials(20, 6, 76), Oracle(1), {.split = Split::Val, .unitDraws = 0, .nlb = ""});
+  const Evaluation evaluation =
+      evaluateOn(makeTrials(20, 6, 76), Oracle(1),
+                 {.split = Split::Val, .unitDraws = 0, .nlb = ""});
   const Json json = toJson(evaluation);
   EXPECT_TRUE(json.contains("val_r2"));
   EXPECT_FALSE(json.contains("test_r2"));
@@ -254,8 +253,8 @@ TEST(Respike, RotationKeepsSpikesInTheSplit) {
     return counts;
   };
   std::vector<int64_t> before = countsOf((*units)[0]);
-  const std::vector<int64_t> after = countsOf(
-      rotateSpikes(session, (*units)[0], Split::Test, 20, bins / 3));
+  const std::vector<int64_t> after =
+      countsOf(rotateSpikes(session, (*units)[0], Split::Test, 20, bins / 3));
   std::rotate(before.begin(), before.end() - bins / 3, before.end());
   EXPECT_EQ(after, before);
   const Units silent =

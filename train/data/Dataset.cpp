@@ -223,8 +223,9 @@ Dataset Dataset::withUnits(std::span<const Units> units, Split split) const {
     copy.list.push_back(std::move(session));
   }
   for (const Sample &sample : copy.samples(split))
-    copy.mostEvents = std::max(
-        copy.mostEvents, copy.session(sample.session).reader->eventsIn(sample.bin));
+    copy.mostEvents =
+        std::max(copy.mostEvents,
+                 copy.session(sample.session).reader->eventsIn(sample.bin));
   return copy;
 }
 

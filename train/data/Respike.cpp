@@ -83,9 +83,9 @@ Units rotateSpikes(const Session &session, const Units &units, Split split,
     const int64_t bin = binOf(seconds, piece.time.start, binMs);
     if (bin < 0 || bin >= session.index.bins(ring.pieces[size_t(entry)]))
       return;
-    const double part = std::clamp(
-        (seconds - piece.time.start) / binSeconds - double(bin), kMargin,
-        1 - kMargin);
+    const double part =
+        std::clamp((seconds - piece.time.start) / binSeconds - double(bin),
+                   kMargin, 1 - kMargin);
     const int64_t to = (ring.starts[size_t(entry)] + bin + shift) % ring.bins;
     const size_t target = ring.entryAt(to);
     const double origin =
@@ -117,8 +117,9 @@ Result<Dataset> rotated(const Dataset &dataset, std::span<const Units> units,
       const Session &session = dataset.session(i);
       const int64_t bins = binsOf(session, split);
       const int64_t shift =
-          bins / 4 + int64_t(Random(seed, uint64_t(i), attempt)
-                                 .below(uint64_t(bins / 2 + 1)));
+          bins / 4 +
+          int64_t(
+              Random(seed, uint64_t(i), attempt).below(uint64_t(bins / 2 + 1)));
       turned.push_back(rotateSpikes(session, units[size_t(i)], split,
                                     dataset.spec().binMs, shift));
     }

@@ -31,8 +31,7 @@ Units rotateSpikes(const Session &session, const Units &units, Split split,
 /// `dataset` with spikes of `split` turned by offsets drawn by `seed` from the
 /// middle half of each session's bins. Fails when no offset in 20 keeps windows
 /// within dataset.maxEvents().
-Result<Dataset> rotated(const Dataset &dataset,
-                        std::span<const Units> units, Split split,
-                        uint64_t seed);
+Result<Dataset> rotated(const Dataset &dataset, std::span<const Units> units,
+                        Split split, uint64_t seed);
 
 } // namespace betz::train

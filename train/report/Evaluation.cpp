@@ -28,8 +28,7 @@ void addRows(const Dataset &dataset, Evaluation &out) {
   int64_t padded = 0;
   for (size_t row = 0; row < samples.size(); ++row) {
     const Sample &sample = samples[row];
-    const bool samePiece = row > 0 &&
-                           samples[row - 1].piece == sample.piece &&
+    const bool samePiece = row > 0 && samples[row - 1].piece == sample.piece &&
                            samples[row - 1].session == sample.session;
     out.group.push_back(row == 0 ? 0 : out.group.back() + !samePiece);
     const int64_t bin = dataset.binInPiece(sample);
@@ -41,10 +40,9 @@ void addRows(const Dataset &dataset, Evaluation &out) {
   out.targets = behaviorOf(dataset, out.split);
   for (const SessionReport &session : out.protocol.sessions)
     out.piecesAreTrials &= session.piecesAreTrials;
-  out.alignedTo = haveTrialTimes(dataset, "move_onset_time")
-                      ? "move_onset_time"
-                  : out.piecesAreTrials ? "start_time"
-                                        : "";
+  out.alignedTo = haveTrialTimes(dataset, "move_onset_time") ? "move_onset_time"
+                  : out.piecesAreTrials                      ? "start_time"
+                                                             : "";
   if (!out.alignedTo.empty())
     out.alignedMs = alignedMs(dataset, out.split, out.alignedTo);
 }
@@ -99,8 +97,8 @@ void addScopes(const Dataset &dataset, Evaluation &out) {
         alignedRows(dataset, out.split, out.alignedTo, 0, 600));
   Phases phases = phasesOf(dataset, out.split);
   for (size_t i = 0; i < phases.names.size(); ++i)
-    out.phases += add(phases.names[i], "phase of the trial",
-                      std::move(phases.rows[i]));
+    out.phases +=
+        add(phases.names[i], "phase of the trial", std::move(phases.rows[i]));
 }
 
 void scorePredictors(const Dataset &dataset, Evaluation &out) {
@@ -133,18 +131,21 @@ std::string settingOf(const ProtocolReport &protocol, std::string_view name) {
 Status addRotated(const Dataset &dataset, std::span<const Units> units,
                   const Baselines &baselines, const Contestant &judged,
                   Evaluation &out) {
-  BETZ_ASSIGN_OR_RETURN(
-      Dataset turned, rotated(*judged.dataset, units, out.split, out.seed));
+  BETZ_ASSIGN_OR_RETURN(Dataset turned,
+                        rotated(*judged.dataset, units, out.split, out.seed));
   BETZ_ASSIGN_OR_RETURN(Table decoder,
                         judged.decoder->predict(turned, out.split));
-  out.predictors.push_back({std::string(kRotated), PredictorKind::Control, "",
-                            std::move(decoder), {}});
+  out.predictors.push_back({std::string(kRotated),
+                            PredictorKind::Control,
+                            "",
+                            std::move(decoder),
+                            {}});
   BETZ_ASSIGN_OR_RETURN(Dataset forRidge,
                         rotated(dataset, units, out.split, out.seed));
   BETZ_ASSIGN_OR_RETURN(Table ridge,
                         baselines.ridge.predict(forRidge, out.split));
-  out.predictors.push_back({"ridge, rotated", PredictorKind::Control, "",
-                            std::move(ridge), {}});
+  out.predictors.push_back(
+      {"ridge, rotated", PredictorKind::Control, "", std::move(ridge), {}});
   return Status::ok();
 }
 
@@ -153,18 +154,16 @@ void addControls(const Dataset &dataset, Evaluation &out) {
     out.predictors.push_back(
         {name, PredictorKind::Control, "", std::move(predictions), {}});
   };
-  add("clock only", bySession(dataset, out.split,
-                              [](const SessionRows &train,
-                                 const SessionRows &rows) {
-                                return clockControl(
-                                    train.behavior, train.binInPiece,
-                                    rows.behavior, rows.binInPiece);
-                              }));
-  add("mean",
+  add("clock only",
       bySession(dataset, out.split,
                 [](const SessionRows &train, const SessionRows &rows) {
-                  return meanControl(train.behavior, rows.behavior);
+                  return clockControl(train.behavior, train.binInPiece,
+                                      rows.behavior, rows.binInPiece);
                 }));
+  add("mean", bySession(dataset, out.split,
+                        [](const SessionRows &train, const SessionRows &rows) {
+                          return meanControl(train.behavior, rows.behavior);
+                        }));
   add("zero", zeroControl(out.targets));
 }
 
@@ -182,10 +181,10 @@ Result<Evaluation> evaluate(const Dataset &dataset, const Baselines &baselines,
                             const std::vector<Contestant> &contestants,
                             const EvaluationOptions &options) {
   if (!options.nlb.empty() && !nlbWindow(options.nlb))
-    return invalidArgument(fmt::format(
-        "{}: no window of NLB'21; take mc_maze, mc_maze_large, "
-        "mc_maze_medium, mc_maze_small, mc_rtt or area2_bump",
-        options.nlb));
+    return invalidArgument(
+        fmt::format("{}: no window of NLB'21; take mc_maze, mc_maze_large, "
+                    "mc_maze_medium, mc_maze_small, mc_rtt or area2_bump",
+                    options.nlb));
   Evaluation out;
   out.split = options.split;
   out.seed = options.seed;
@@ -193,34 +192,35 @@ Result<Evaluation> evaluate(const Dataset &dataset, const Baselines &baselines,
   addRows(dataset, out);
   addScopes(dataset, out);
   for (const Contestant &contestant : contestants) {
-    BETZ_ASSIGN_OR_RETURN(
-        Table table,
-        contestant.decoder->predict(*contestant.dataset, out.split));
-    out.predictors.push_back({contestant.name, PredictorKind::Decoder, "",
-                              std::move(table), {}});
+    BETZ_ASSIGN_OR_RETURN(Table table, contestant.decoder->predict(
+                                           *contestant.dataset, out.split));
+    out.predictors.push_back(
+        {contestant.name, PredictorKind::Decoder, "", std::move(table), {}});
   }
   auto addBaseline = [&](const char *name, const Decoder &decoder) -> Status {
     BETZ_ASSIGN_OR_RETURN(Table table, decoder.predict(dataset, out.split));
-    out.predictors.push_back({name, PredictorKind::Baseline,
-                              settingOf(out.protocol, name), std::move(table),
+    out.predictors.push_back({name,
+                              PredictorKind::Baseline,
+                              settingOf(out.protocol, name),
+                              std::move(table),
                               {}});
     return Status::ok();
   };
   BETZ_RETURN_IF_ERROR(addBaseline("ridge", baselines.ridge));
   BETZ_RETURN_IF_ERROR(addBaseline("Kalman", baselines.kalman));
-  BETZ_ASSIGN_OR_RETURN(
-      out.nlb, scoreNlbVelocity(dataset, out.split, options.nlb,
-                                out.judged().predictions,
-                                out.find("ridge")->predictions));
+  BETZ_ASSIGN_OR_RETURN(out.nlb,
+                        scoreNlbVelocity(dataset, out.split, options.nlb,
+                                         out.judged().predictions,
+                                         out.find("ridge")->predictions));
   BETZ_ASSIGN_OR_RETURN(std::vector<Units> units, readUnits(dataset));
   BETZ_RETURN_IF_ERROR(
       addRotated(dataset, units, baselines, contestants.front(), out));
   addControls(dataset, out);
   scorePredictors(dataset, out);
   if (options.unitDraws > 0) {
-    BETZ_ASSIGN_OR_RETURN(
-        out.byUnits, scoreByUnits(contestants.front(), units, options,
-                                  out.judged().scores[0].score.meanR2()));
+    BETZ_ASSIGN_OR_RETURN(out.byUnits,
+                          scoreByUnits(contestants.front(), units, options,
+                                       out.judged().scores[0].score.meanR2()));
   }
   addNotes(dataset, out);
   return out;

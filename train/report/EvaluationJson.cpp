@@ -115,14 +115,13 @@ Json toJson(const Evaluation &evaluation) {
 }
 
 std::string toText(const Evaluation &evaluation) {
-  const std::string title =
-      fmt::format("R² on {}", toString(evaluation.split));
+  const std::string title = fmt::format("R² on {}", toString(evaluation.split));
   std::string out = fmt::format("\n{:<24} {:>7} {:>18} {:>7} {:>9}\n", title,
                                 "all", "95 %", "moving", "corr.");
-  const size_t moving = evaluation.scopes.size() > 1 &&
-                                evaluation.scopes[1].name == kMovingBins
-                            ? 1
-                            : 0;
+  const size_t moving =
+      evaluation.scopes.size() > 1 && evaluation.scopes[1].name == kMovingBins
+          ? 1
+          : 0;
   for (const Predictor &predictor : evaluation.predictors) {
     const ScopeScore &all = predictor.scores[0];
     out += fmt::format("{:<24} {:>7} {:>18} {:>7} {:>9}\n", predictor.name,

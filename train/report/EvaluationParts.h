@@ -7,16 +7,15 @@
 namespace betz::train {
 
 /// Nothing where there are no trials, or too few bins in the window.
-Result<std::optional<NlbScore>> scoreNlbVelocity(const Dataset &dataset,
-                                                 Split split,
-                                                 std::string_view name,
-                                                 const Table &decoder,
-                                                 const Table &ridge);
+Result<std::optional<NlbScore>>
+scoreNlbVelocity(const Dataset &dataset, Split split, std::string_view name,
+                 const Table &decoder, const Table &ridge);
 
 /// From a few units to all of them; `units` are readUnits(dataset).
-Result<std::vector<UnitCount>>
-scoreByUnits(const Contestant &contestant, std::span<const Units> units,
-             const EvaluationOptions &options, double r2OfAll);
+Result<std::vector<UnitCount>> scoreByUnits(const Contestant &contestant,
+                                            std::span<const Units> units,
+                                            const EvaluationOptions &options,
+                                            double r2OfAll);
 
 /// Fills evaluation.notes.
 void addNotes(const Dataset &dataset, Evaluation &evaluation);

@@ -35,9 +35,8 @@ double rootMeanSquare(const Predictor &predictor, const Table &targets,
   double sum = 0;
   for (int64_t row : rows)
     for (int64_t column = 0; column < targets.columns; ++column)
-      sum += std::pow(predictor.predictions.at(row, column) -
-                          targets.at(row, column),
-                      2);
+      sum += std::pow(
+          predictor.predictions.at(row, column) - targets.at(row, column), 2);
   return std::sqrt(sum / double(rows.size()) / double(targets.columns));
 }
 
@@ -59,8 +58,8 @@ Figure scoreFigure(const Evaluation &evaluation, size_t number) {
     auto place = [&](double value) {
       return x(std::clamp(value, x.low, x.high));
     };
-    plot.text({kLeft - 8, y + 4}, predictor.name,
-              fmt::format("name {}", style), "end");
+    plot.text({kLeft - 8, y + 4}, predictor.name, fmt::format("name {}", style),
+              "end");
     if (std::isfinite(entry.interval.low) && entry.interval.high > x.low)
       plot.line({place(entry.interval.low), y}, {place(entry.interval.high), y},
                 fmt::format("whisker {}", style));
@@ -73,8 +72,9 @@ Figure scoreFigure(const Evaluation &evaluation, size_t number) {
     y += kRow;
   }
   for (double tick : {0.0, 0.5, 1.0})
-    plot.text({x(tick), bottom + 13}, tick == 0.5 ? "0.5" : fmt::format("{:g}", tick),
-              "tick", "middle");
+    plot.text({x(tick), bottom + 13},
+              tick == 0.5 ? "0.5" : fmt::format("{:g}", tick), "tick",
+              "middle");
   return {plot.finish(),
           fmt::format("<b>{}</b> {}; {} bins", scope.name, scope.meaning,
                       evaluation.judged().scores[number].score.rows)};
@@ -112,8 +112,7 @@ std::vector<Point> curveOf(const Evaluation &evaluation,
   std::vector<Point> points;
   for (size_t i = 0; i < rows.size(); ++i) {
     const double seconds = evaluation.seconds[size_t(rows[i])];
-    if (i > 0 &&
-        seconds - evaluation.seconds[size_t(rows[i - 1])] > 1.5 * step)
+    if (i > 0 && seconds - evaluation.seconds[size_t(rows[i - 1])] > 1.5 * step)
       points.push_back({kNaN, kNaN});
     points.push_back({x(seconds), y(table.at(rows[i], column))});
   }
@@ -135,8 +134,9 @@ Figure traceFigure(const Evaluation &evaluation, const ShownPiece &piece,
     const double top = kTop + kHeight * double(column);
     const Axis y = {range.low, range.high, top + kHeight - 8, top + 4};
     plot.ticksLeft(y, kLeft, kWidth - 12, 3);
-    plot.curve(curveOf(evaluation, piece.rows, evaluation.targets, column, x, y),
-               "measured");
+    plot.curve(
+        curveOf(evaluation, piece.rows, evaluation.targets, column, x, y),
+        "measured");
     plot.curve(curveOf(evaluation, piece.rows, evaluation.judged().predictions,
                        column, x, y),
                "decoded");
@@ -188,9 +188,12 @@ std::vector<ShownPiece> choosePieces(const Evaluation &evaluation) {
         rootMeanSquare(evaluation.judged(), evaluation.targets, all[i]), i);
   std::sort(byError.begin(), byError.end());
   constexpr std::pair<double, const char *> kRanks[] = {
-      {0.05, "5th percentile of error"}, {0.25, "25th percentile"},
-      {0.5, "median error"},             {0.75, "75th percentile"},
-      {0.95, "95th percentile"},         {1.0, "largest error"}};
+      {0.05, "5th percentile of error"},
+      {0.25, "25th percentile"},
+      {0.5, "median error"},
+      {0.75, "75th percentile"},
+      {0.95, "95th percentile"},
+      {1.0, "largest error"}};
   std::vector<ShownPiece> shown;
   size_t before = all.size();
   for (const auto &[part, rank] : kRanks) {
@@ -326,8 +329,8 @@ Figure errorOverTime(const Evaluation &evaluation) {
     size_t at = 0;
     for (const auto &[bin, rows] : rowsAt)
       points.push_back({x(secondsOf(bin)), y(errors[i][at++])});
-    plot.curve(points, fmt::format("curve {}", classOf(*drawn(evaluation)[i],
-                                                       evaluation)));
+    plot.curve(points, fmt::format("curve {}",
+                                   classOf(*drawn(evaluation)[i], evaluation)));
     ends.emplace_back(points.back().y, i);
   }
   // Names at the curves' ends, kept apart.

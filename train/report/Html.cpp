@@ -111,20 +111,19 @@ std::string outputTable(const Evaluation &evaluation) {
   std::string html = "<table><thead><tr><th>output</th><th>R²</th>"
                      "<th>corr.</th><th>error</th></tr></thead>\n<tbody>\n";
   for (size_t i = 0; i < score.r2.size(); ++i)
-    html += fmt::format(
-        "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
-        i < 3 ? std::string(1, "xyz"[i]) : fmt::to_string(i),
-        number(score.r2[i]), number(score.correlation[i], 0.01),
-        sizeText(std::sqrt(score.mse[i])));
+    html +=
+        fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+                    i < 3 ? std::string(1, "xyz"[i]) : fmt::to_string(i),
+                    number(score.r2[i]), number(score.correlation[i], 0.01),
+                    sizeText(std::sqrt(score.mse[i])));
   return html + "</tbody></table>\n";
 }
 
 std::string sessionTable(const Evaluation &evaluation) {
   if (evaluation.protocol.sessions.size() < 2)
     return "";
-  std::string html =
-      "<h2>By session</h2>\n<table><thead><tr><th>recording</th>"
-      "<th>decoder</th><th>ridge</th></tr></thead>\n<tbody>\n";
+  std::string html = "<h2>By session</h2>\n<table><thead><tr><th>recording</th>"
+                     "<th>decoder</th><th>ridge</th></tr></thead>\n<tbody>\n";
   const size_t ridge =
       size_t(evaluation.find("ridge") - evaluation.predictors.data());
   for (size_t i = 0; i < evaluation.protocol.sessions.size(); ++i)
@@ -169,8 +168,7 @@ std::string nlbSection(const NlbScore &nlb) {
              nlb.dataset, nlb.bins, nlb.smoothingMs) +
          line("this decoder", nlb.decoderR2, "no") +
          line("ridge with lags", nlb.ridgeR2, "no") +
-         line("smoothed spikes", nlb.smoothedR2, "yes") +
-         "</tbody></table>\n";
+         line("smoothed spikes", nlb.smoothedR2, "yes") + "</tbody></table>\n";
 }
 
 //===- Protocol -----------------------------------------------------------===//
@@ -193,20 +191,18 @@ std::string sessionTerms(const Evaluation &evaluation,
       term("recording",
            std::filesystem::path(session.file).filename().string()) +
       term("units", fmt::to_string(session.units)) +
-      term("split",
-           fmt::format("{}: {}s {}; bins {}", session.splitSource,
-                       pieceName(evaluation), sizes(session.pieces),
-                       sizes(session.samples))) +
+      term("split", fmt::format("{}: {}s {}; bins {}", session.splitSource,
+                                pieceName(evaluation), sizes(session.pieces),
+                                sizes(session.samples))) +
       term("behaviour",
            fmt::format("{} in {}, variance on train {}; {} % of test bins "
                        "at rest",
                        session.target, session.targetUnit, variance,
                        number(100 * session.restShare, 1)));
   if (session.secondsLeftOut > 0.0005)
-    html += term("left out",
-                 fmt::format("{} s observed outside of {}s",
-                             number(session.secondsLeftOut, 0.1),
-                             pieceName(evaluation)));
+    html += term("left out", fmt::format("{} s observed outside of {}s",
+                                         number(session.secondsLeftOut, 0.1),
+                                         pieceName(evaluation)));
   if (session.samplesWithoutTarget > 0)
     html += term("no behaviour",
                  plural(session.samplesWithoutTarget, "bin") + " left out");
@@ -264,8 +260,8 @@ std::string toHtml(const Evaluation &evaluation, const ReportFacts &facts) {
   html += notes(evaluation);
   html += "<h2>Scores</h2>\n<p>Averaged over outputs. Controls in grey see no "
           "spike that could tell the movement.</p>\n" +
-          scoreTable(evaluation) +
-          "<h2>By output</h2>\n" + outputTable(evaluation);
+          scoreTable(evaluation) + "<h2>By output</h2>\n" +
+          outputTable(evaluation);
   html += sessionTable(evaluation);
   html += "<h2>R² in parts of the recording</h2>\n" +
           figures(scoreFigures(evaluation));
@@ -293,8 +289,7 @@ std::string toHtml(const Evaluation &evaluation, const ReportFacts &facts) {
 Status writeReport(const Evaluation &evaluation, const ReportFacts &facts,
                    const Json &json, const std::filesystem::path &folder) {
   BETZ_RETURN_IF_ERROR(writeJsonReport(json, folder / "report.json"));
-  return writeFileAtomically(folder / "report.html",
-                             toHtml(evaluation, facts));
+  return writeFileAtomically(folder / "report.html", toHtml(evaluation, facts));
 }
 
 } // namespace betz::train

@@ -22,7 +22,8 @@ Eigen::MatrixXd smoothedRates(const Session &session, double binMs) {
   std::vector<double> kernel;
   for (int64_t i = -reach; i <= reach; ++i)
     kernel.push_back(std::exp(-0.5 * double(i * i) / (sigma * sigma)));
-  Eigen::MatrixXd rates = Eigen::MatrixXd::Zero(session.bins(), session.units());
+  Eigen::MatrixXd rates =
+      Eigen::MatrixXd::Zero(session.bins(), session.units());
   int64_t first = 0;
   for (size_t piece = 0; piece < session.pieces.size(); ++piece) {
     const int64_t bins = session.index.bins(int64_t(piece));
@@ -57,8 +58,8 @@ std::vector<Pair> pairsOf(const Dataset &dataset, Split split,
   std::map<std::pair<int32_t, int64_t>, int64_t> rowOfBin;
   for (size_t row = 0; row < samples.size(); ++row)
     rowOfBin[{samples[row].session, samples[row].bin}] = int64_t(row);
-  const RowMask inside = alignedRows(dataset, split, window.align,
-                                     window.startMs, window.stopMs);
+  const RowMask inside =
+      alignedRows(dataset, split, window.align, window.startMs, window.stopMs);
   std::vector<Pair> pairs;
   for (size_t row = 0; row < samples.size(); ++row) {
     const Sample &sample = samples[row];
@@ -88,11 +89,9 @@ Table takeRates(const Eigen::MatrixXd &rates, const std::vector<Pair> &pairs) {
 
 } // namespace
 
-Result<std::optional<NlbScore>> scoreNlbVelocity(const Dataset &dataset,
-                                                 Split split,
-                                                 std::string_view name,
-                                                 const Table &decoder,
-                                                 const Table &ridge) {
+Result<std::optional<NlbScore>>
+scoreNlbVelocity(const Dataset &dataset, Split split, std::string_view name,
+                 const Table &decoder, const Table &ridge) {
   NlbScore out;
   out.dataset = !name.empty()                                ? name
                 : haveTrialTimes(dataset, "move_onset_time") ? "mc_maze"

@@ -26,7 +26,8 @@ void noteClock(Evaluation &out) {
   if (out.paddedShare > 0)
     out.notes.push_back(fmt::format(
         "{:.0f} % of the windows begin before their {}; the empty bins there "
-        "tell the time since its start. That alone scores {:.3f} (clock only){}",
+        "tell the time since its start. That alone scores {:.3f} (clock "
+        "only){}",
         100 * out.paddedShare, piece, clock,
         clock > 0.1 ? ": subtract it in thought, or read \"whole windows\"."
                     : "."));

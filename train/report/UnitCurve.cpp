@@ -28,9 +28,10 @@ std::vector<bool> drawSilent(int64_t units, int64_t kept, Random random) {
 
 } // namespace
 
-Result<std::vector<UnitCount>>
-scoreByUnits(const Contestant &contestant, std::span<const Units> units,
-             const EvaluationOptions &options, double r2OfAll) {
+Result<std::vector<UnitCount>> scoreByUnits(const Contestant &contestant,
+                                            std::span<const Units> units,
+                                            const EvaluationOptions &options,
+                                            double r2OfAll) {
   const Dataset &dataset = *contestant.dataset;
   const Table targets = behaviorOf(dataset, options.split);
   std::vector<UnitCount> out;
@@ -48,8 +49,8 @@ scoreByUnits(const Contestant &contestant, std::span<const Units> units,
       for (size_t i = 0; i < units.size(); ++i) {
         const int64_t kept = unitsAt(share, units[i].count());
         const Random random(options.seed ^ uint64_t(draw), uint64_t(kept), i);
-        fewer.push_back(silenceUnits(
-            units[i], drawSilent(units[i].count(), kept, random)));
+        fewer.push_back(
+            silenceUnits(units[i], drawSilent(units[i].count(), kept, random)));
       }
       BETZ_ASSIGN_OR_RETURN(
           Table table,
