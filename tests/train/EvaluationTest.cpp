@@ -217,6 +217,29 @@ TEST_F(EvaluationOf, AnotherSplitNamesItsKeys) {
             int64_t(dataset->samples(Split::Val).size()));
 }
 
+TEST_F(EvaluationOf, SessionsOfOtherScalesWeighAlike) {
+  SmallRecording small = makeTrials(20, 6, 79);
+  for (double &value : small.velocity)
+    value *= 1e-4;
+  dataset.emplace(openDataset({makeTrials(20, 6, 78).write(folder / "a.nwb"),
+                               small.write(folder / "b.nwb")}));
+  Result<Baselines> baselines = fitBaselines(*dataset);
+  ASSERT_TRUE(baselines.isOk());
+  Result<ProtocolReport> protocol = describeProtocol(*dataset, &*baselines);
+  ASSERT_TRUE(protocol.isOk());
+  // Exact on the large session, useless on the small one.
+  const Oracle oracle(1e-2);
+  Result<Evaluation> out = evaluate(
+      *dataset, *baselines, *protocol, {{"this decoder", &oracle, &*dataset}},
+      {.split = Split::Test, .unitDraws = 0, .nlb = ""});
+  ASSERT_TRUE(out.isOk()) << out.status().message();
+  EXPECT_EQ(out->unit, "deviations");
+  EXPECT_GT(out->bySession[0][0], 0.999);
+  EXPECT_LT(out->bySession[0][1], 0);
+  EXPECT_LT(r2(*out, "this decoder"), 0);
+  EXPECT_FALSE(out->nlb);
+}
+
 TEST_F(EvaluationOf, UnknownNlbWindowIsAnError) {
   dataset.emplace(openDataset({makeTrials(20, 6, 77).write(folder / "a.nwb")}));
   Result<Baselines> baselines = fitBaselines(*dataset);

@@ -38,6 +38,8 @@ void addRows(const Dataset &dataset, Evaluation &out) {
   out.paddedShare = double(padded) / double(samples.size());
   out.binMs = dataset.spec().binMs;
   out.targets = behaviorOf(dataset, out.split);
+  out.unit = dataset.sessions() == 1 ? out.protocol.sessions[0].targetUnit
+                                     : "deviations";
   for (const SessionReport &session : out.protocol.sessions)
     out.piecesAreTrials &= session.piecesAreTrials;
   out.alignedTo = haveTrialTimes(dataset, "move_onset_time") ? "move_onset_time"
@@ -111,9 +113,9 @@ void scorePredictors(const Dataset &dataset, Evaluation &out) {
     std::vector<double> &sessions = out.bySession.emplace_back();
     for (int64_t i = 0; i < dataset.sessions(); ++i) {
       const SessionRows rows = rowsOf(dataset, i, out.split);
-      sessions.push_back(
-          score(takeRows(predictor.predictions, rows.rows), rows.behavior)
-              .meanR2());
+      sessions.push_back(score(takeRows(predictor.predictions, rows.rows),
+                               takeRows(out.targets, rows.rows))
+                             .meanR2());
     }
   }
 }
@@ -169,6 +171,20 @@ void addControls(const Dataset &dataset, Evaluation &out) {
 
 } // namespace
 
+void shareScale(const Dataset &dataset, Split split, Table &rows) {
+  if (dataset.sessions() == 1)
+    return;
+  std::span<const Sample> samples = dataset.samples(split);
+  for (int64_t row = 0; row < rows.rows; ++row) {
+    const TargetScale &scale =
+        dataset.session(samples[size_t(row)].session).scale;
+    for (int64_t column = 0; column < rows.columns; ++column)
+      rows.at(row, column) =
+          (rows.at(row, column) - scale.mean[size_t(column)]) /
+          scale.deviation[size_t(column)];
+  }
+}
+
 const Predictor *Evaluation::find(std::string_view name) const {
   for (const Predictor &predictor : predictors)
     if (predictor.name == name)
@@ -216,6 +232,9 @@ Result<Evaluation> evaluate(const Dataset &dataset, const Baselines &baselines,
   BETZ_RETURN_IF_ERROR(
       addRotated(dataset, units, baselines, contestants.front(), out));
   addControls(dataset, out);
+  shareScale(dataset, out.split, out.targets);
+  for (Predictor &predictor : out.predictors)
+    shareScale(dataset, out.split, predictor.predictions);
   scorePredictors(dataset, out);
   if (options.unitDraws > 0) {
     BETZ_ASSIGN_OR_RETURN(out.byUnits,

@@ -103,6 +103,9 @@ struct Evaluation {
   /// Rows of the split: what was predicted, which trial or block each belongs
   /// to (from 0), seconds since its start, and milliseconds from `alignedTo`.
   Table targets;
+  /// Of targets and predictions: the behaviour's, or "deviations" where several
+  /// sessions are scored together (z-scores by each one's train bins).
+  std::string unit;
   std::vector<int64_t> group;
   std::vector<double> seconds;
   std::string alignedTo;

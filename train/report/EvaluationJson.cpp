@@ -104,6 +104,7 @@ Json toJson(const Evaluation &evaluation) {
     baselines[evaluation.predictors[i].name] =
         number(evaluation.predictors[i].scores[0].score.meanR2());
   json["split"] = split;
+  json["unit"] = evaluation.unit;
   json["seed"] = evaluation.seed;
   json["scopes"] = scopesToJson(evaluation);
   json["by_session"] = bySessionToJson(evaluation);

@@ -26,10 +26,6 @@ std::string_view classOf(const Predictor &predictor,
   return predictor.kind == PredictorKind::Control ? "control" : "other";
 }
 
-const SessionReport &firstSession(const Evaluation &evaluation) {
-  return evaluation.protocol.sessions.front();
-}
-
 double rootMeanSquare(const Predictor &predictor, const Table &targets,
                       std::span<const int64_t> rows) {
   double sum = 0;
@@ -154,7 +150,7 @@ Figure traceFigure(const Evaluation &evaluation, const ShownPiece &piece,
   }
   return {plot.finish(),
           fmt::format("<b>{}</b> {} {}", piece.rank, sizeText(piece.error),
-                      escapeXml(firstSession(evaluation).targetUnit))};
+                      escapeXml(evaluation.unit))};
 }
 
 /// Where the hand is by summing its velocity up, from the piece's start.
@@ -227,7 +223,8 @@ std::vector<Figure> traceFigures(const Evaluation &evaluation,
 
 std::vector<Figure> pathFigures(const Evaluation &evaluation,
                                 const std::vector<ShownPiece> &pieces) {
-  if (evaluation.targets.columns != 2)
+  if (evaluation.targets.columns != 2 ||
+      evaluation.protocol.sessions.size() > 1)
     return {};
   struct Paths {
     std::vector<Point> measured, decoded;
@@ -252,7 +249,7 @@ std::vector<Figure> pathFigures(const Evaluation &evaluation,
   }
   if (widest == 0)
     return {};
-  std::string unit = firstSession(evaluation).targetUnit;
+  std::string unit = evaluation.unit;
   unit = unit.ends_with("/s") ? unit.substr(0, unit.size() - 2) : unit + "·s";
   constexpr double kSide = 200, kMargin = 12, kBar = 28;
   const double scale = (kSide - 2 * kMargin) / widest;
@@ -351,7 +348,7 @@ Figure errorOverTime(const Evaluation &evaluation) {
   return {plot.finish(),
           fmt::format("<b>Over time</b> root mean squared error in {}, by time "
                       "from {}",
-                      escapeXml(firstSession(evaluation).targetUnit), origin)};
+                      escapeXml(evaluation.unit), origin)};
 }
 
 Figure errorByPhase(const Evaluation &evaluation) {
@@ -390,8 +387,7 @@ Figure errorByPhase(const Evaluation &evaluation) {
   }
   plot.line({kLeft, bottom}, {kRight, bottom}, "axis");
   plot.ticksBelow(x, bottom, 5);
-  plot.text({kRight, bottom + 29}, firstSession(evaluation).targetUnit, "tick",
-            "end");
+  plot.text({kRight, bottom + 29}, evaluation.unit, "tick", "end");
   return {plot.finish(), "<b>By phase</b> root mean squared error of the "
                          "decoder, ridge and the mean of train"};
 }

@@ -34,7 +34,8 @@ std::vector<ShownPiece> choosePieces(const Evaluation &evaluation);
 std::vector<Figure> traceFigures(const Evaluation &evaluation,
                                  const std::vector<ShownPiece> &pieces);
 
-/// Velocity of two columns, summed up over each piece; none for others.
+/// Velocity of two columns, summed up over each piece; none for others, or for
+/// several sessions.
 std::vector<Figure> pathFigures(const Evaluation &evaluation,
                                 const std::vector<ShownPiece> &pieces);
 

@@ -91,8 +91,7 @@ std::string row(const Evaluation &evaluation, size_t predictor, size_t moving) {
 }
 
 std::string scoreTable(const Evaluation &evaluation) {
-  const std::string unit =
-      escapeXml(evaluation.protocol.sessions.front().targetUnit);
+  const std::string unit = escapeXml(evaluation.unit);
   size_t moving = 0;
   for (size_t i = 0; i < evaluation.scopes.size(); ++i)
     if (evaluation.scopes[i].name == kMovingBins)

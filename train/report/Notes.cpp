@@ -76,6 +76,10 @@ void addNotes(const Dataset &dataset, Evaluation &out) {
   if (!out.byUnits.empty())
     out.notes.push_back("With units silent the decoder is not trained anew: "
                         "one trained on few units would do better.");
+  if (dataset.sessions() > 1)
+    out.notes.push_back("Several recordings are scored together in deviations "
+                        "of each one's train bins; each alone is in the table "
+                        "by session.");
   for (const std::string &warning : out.protocol.warnings)
     out.notes.push_back(warning);
 }

@@ -33,7 +33,8 @@ Result<std::vector<UnitCount>> scoreByUnits(const Contestant &contestant,
                                             const EvaluationOptions &options,
                                             double r2OfAll) {
   const Dataset &dataset = *contestant.dataset;
-  const Table targets = behaviorOf(dataset, options.split);
+  Table targets = behaviorOf(dataset, options.split);
+  shareScale(dataset, options.split, targets);
   std::vector<UnitCount> out;
   Progress progress("silencing units",
                     int64_t(std::size(kShares)) * options.unitDraws, "draws");
@@ -56,6 +57,7 @@ Result<std::vector<UnitCount>> scoreByUnits(const Contestant &contestant,
           Table table,
           contestant.decoder->predict(dataset.withUnits(fewer, options.split),
                                       options.split));
+      shareScale(dataset, options.split, table);
       count.r2.push_back(score(table, targets).meanR2());
       progress.update(int64_t(out.size()) * options.unitDraws + draw + 1);
     }
