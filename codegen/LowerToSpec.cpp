@@ -103,7 +103,7 @@ private:
             : columnsOf(type);
     operand.rowStride = operand.columns;
     Value base = value;
-    int64_t flatOffset = 0;
+    int64_t offset = 0;
     bool reshaped = false;
     while (mlir::Operation *view = base.getDefiningOp()) {
       auto slice = llvm::dyn_cast<SliceOp>(view);
@@ -114,18 +114,18 @@ private:
       if (!slice) {
         reshaped = true;
       } else if (source.getRank() == 1) {
-        flatOffset += int64_t(slice.getOffset());
+        offset += int64_t(slice.getOffset());
       } else if (reshaped) {
         return invalidArgument("a reshape of a slice, which would move data");
       } else {
-        operand.offset += int64_t(slice.getOffset());
+        offset += int64_t(slice.getOffset());
         operand.rowStride = columnsOf(source);
       }
     }
-    const int64_t bytes = flatOffset * int64_t(sizeOf(operand.dtype));
+    const int64_t bytes = offset * int64_t(sizeOf(operand.dtype));
     const bool isAligned = bytes % int64_t(kTensorAlignment) == 0;
     if (!isAligned)
-      operand.offset += flatOffset;
+      operand.offset = offset;
     operand.constant = isDerived(base);
     result.spec.operands.push_back(operand);
     result.operands.push_back(base);
