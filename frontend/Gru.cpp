@@ -109,36 +109,39 @@ private:
 
   /// `x`: counts of all bins. Returns the last layer's last hidden state.
   Value emitLayers(Value x) {
-    std::vector<Value> steps;
+    std::vector<Value> states;
     for (int64_t layer = 0; layer < c.layers; ++layer) {
       section = fmt::format("rnn.l{}", layer);
-      steps = layer == 0 ? emitLayer(firstGates(x), layer)
-                         : emitLayer(laterGates(steps, layer), layer);
+      states = emitLayer(inputGates(layer == 0 ? x : join(states), layer),
+                         layer);
     }
-    return steps.back();
+    return states.back();
   }
 
-  Value inputGates(Value x, int64_t layer) {
-    return add(linear(dropout(x, c.inputDropout),
-                      fmt::format("rnn.weight_ih_l{}", layer)),
-               values.at(fmt::format("rnn.bias_ih_l{}", layer)));
-  }
-  /// All bins at once: one product.
-  std::vector<Value> firstGates(Value x) {
+  /// What the inputs of all bins, [B, bins, N], give the gates: one product, in
+  /// its parts by bin.
+  std::vector<Value> inputGates(Value x, int64_t layer) {
     const int64_t gates = 3 * c.hidden;
-    Value all = emit<ReshapeOp>(rowsType(kBatch, {c.bins * gates}, f32),
-                                inputGates(x, 0));
+    Value product = add(linear(dropout(x, c.inputDropout),
+                               fmt::format("rnn.weight_ih_l{}", layer)),
+                        values.at(fmt::format("rnn.bias_ih_l{}", layer)));
+    Value all =
+        emit<ReshapeOp>(rowsType(kBatch, {c.bins * gates}, f32), product);
     std::vector<Value> parts;
     for (int64_t bin = 0; bin < c.bins; ++bin)
       parts.push_back(slice(all, bin * gates, gates));
     return parts;
   }
-  std::vector<Value> laterGates(const std::vector<Value> &steps,
-                                int64_t layer) {
-    std::vector<Value> parts;
-    for (Value step : steps)
-      parts.push_back(inputGates(step, layer));
-    return parts;
+
+  /// Hidden states of all bins as one tensor [B, bins, hidden].
+  Value join(const std::vector<Value> &states) {
+    llvm::SmallVector<int64_t> offsets;
+    for (int64_t bin = 0; bin < c.bins; ++bin)
+      offsets.push_back(bin * c.hidden);
+    Value flat = emit<JoinColumnsOp>(rowsType(kBatch, {c.bins * c.hidden}, f32),
+                                     mlir::ValueRange(states),
+                                     llvm::ArrayRef<int64_t>(offsets));
+    return emit<ReshapeOp>(rowsType(kBatch, {c.bins, c.hidden}, f32), flat);
   }
 
   /// From what each bin's input gives the gates to its hidden state. The first
