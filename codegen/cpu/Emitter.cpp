@@ -243,11 +243,14 @@ Value Emitter::at(Value pointer, Value index, mlir::Type element) {
 }
 
 Value Emitter::pointer(int32_t operand) {
-  mlir::Type pointerType = LLVM::LLVMPointerType::get(builder.getContext());
-  Value base = make<LLVM::LoadOp>(pointerType,
-                                  at(operands, integer(operand), pointerType));
+  Value base = basePointer(integer(operand));
   const OperandSpec &layout = kernel->operands[size_t(operand)];
   return at(base, integer(layout.offset), builder.getF32Type());
+}
+
+Value Emitter::basePointer(Value operand) {
+  mlir::Type pointerType = LLVM::LLVMPointerType::get(builder.getContext());
+  return make<LLVM::LoadOp>(pointerType, at(operands, operand, pointerType));
 }
 
 Value Emitter::extent(int32_t symbol) {
@@ -322,15 +325,26 @@ Value Emitter::scratch(int64_t elements) {
 }
 
 Value Emitter::table(llvm::StringRef name, llvm::ArrayRef<double> values) {
-  mlir::Type f64 = builder.getF64Type();
+  return table(name, mlir::DenseElementsAttr::get(
+                         mlir::RankedTensorType::get({int64_t(values.size())},
+                                                     builder.getF64Type()),
+                         values));
+}
+
+Value Emitter::table(llvm::StringRef name, llvm::ArrayRef<int64_t> values) {
+  return table(name, mlir::DenseElementsAttr::get(
+                         mlir::RankedTensorType::get({int64_t(values.size())},
+                                                     builder.getI64Type()),
+                         values));
+}
+
+Value Emitter::table(llvm::StringRef name, mlir::DenseElementsAttr values) {
   if (!module.lookupSymbol(name)) {
     mlir::OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(module.getBody());
-    auto contents = mlir::DenseElementsAttr::get(
-        mlir::RankedTensorType::get({int64_t(values.size())}, f64), values);
     builder.create<LLVM::GlobalOp>(
-        where, LLVM::LLVMArrayType::get(f64, values.size()),
-        /*isConstant=*/true, LLVM::Linkage::Internal, name, contents,
+        where, LLVM::LLVMArrayType::get(values.getElementType(), values.size()),
+        /*isConstant=*/true, LLVM::Linkage::Internal, name, values,
         /*alignment=*/64);
   }
   return make<LLVM::AddressOfOp>(

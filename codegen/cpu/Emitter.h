@@ -119,7 +119,8 @@ public:
   Value real64(double value);
 
   // Memory. Indices count elements.
-  Value pointer(int32_t operand); // its base plus its constant offset
+  Value pointer(int32_t operand);   // its base plus its constant offset
+  Value basePointer(Value operand); // of one that is known at run time
   Value extent(int32_t symbol);
   Value evaluate(const Dim &dim);
   Value at(Value pointer, Value index, mlir::Type element);
@@ -140,6 +141,7 @@ public:
   Value scratch(int64_t elements);
   /// A constant table in the module.
   Value table(llvm::StringRef name, llvm::ArrayRef<double> values);
+  Value table(llvm::StringRef name, llvm::ArrayRef<int64_t> values);
 
   // Control flow.
   void loop(Value from, Value to, int64_t step,
@@ -168,6 +170,8 @@ private:
   template <typename OpTy, typename... Args> Value make(Args... args) {
     return builder.create<OpTy>(where, args...);
   }
+
+  Value table(llvm::StringRef name, mlir::DenseElementsAttr values);
 
   mlir::ModuleOp module;
   const IsaLevel &isa;

@@ -1,5 +1,6 @@
 //===- LowerLayout.cpp - Weights and gradients laid out in a step ---------===//
 #include "codegen/cpu/LowerKernel.h"
+#include "runtime/base/Hash.h"
 
 namespace betz::cpu {
 
@@ -20,38 +21,86 @@ static void forTaskTiles(Emitter &e,
   });
 }
 
-void lowerJoin(Emitter &e, const JoinCore &core) {
-  Epilogue epilogue(e);
-  Values pointers;
-  for (int32_t part : core.parts)
-    pointers.push_back(e.pointer(part));
-  forTaskTiles(e, [&](Value row, Value first, Value end) {
-    // Columns [from, to) of the result that lie in the task.
-    auto forPart = [&](int64_t from, int64_t to,
-                       llvm::function_ref<Value(Value, Value)> value) {
-      if (from == to)
-        return;
-      e.forColumns(e.maximum(first, e.integer(from)),
-                   e.minimum(end, e.integer(to)),
-                   [&](Value column, Value mask) {
-                     epilogue.finish(value(column, mask), row, column, mask);
-                   });
-    };
-    auto zero = [&](Value, Value) { return e.splat(0); };
+namespace {
+
+/// One loop over parts that a table describes: code for each would take LLVM
+/// seconds.
+class JoinLowering {
+public:
+  JoinLowering(Emitter &e, const JoinCore &core) : e(e), epilogue(e) {
     int64_t done = 0;
-    for (auto [i, part] : llvm::enumerate(core.parts)) {
+    auto addGap = [&](int64_t to) {
+      if (done < to)
+        gaps.append({done, to});
+    };
+    for (auto [part, from] : llvm::zip_equal(core.parts, core.columns)) {
       const OperandSpec &operand = e.spec().operands[size_t(part)];
-      int64_t from = core.columns[i], to = from + operand.columns;
-      forPart(done, from, zero);
-      forPart(from, to, [&](Value column, Value mask) {
-        Value at = e.add(e.mul(row, operand.rowStride),
-                         e.sub(column, e.integer(from)));
-        return e.loadMasked(pointers[i], at, mask, e.vectorF32());
-      });
-      done = to;
+      addGap(from);
+      done = from + operand.columns;
+      parts.append({from, done, part, operand.offset, operand.rowStride});
     }
-    forPart(done, e.spec().result().columns, zero);
-  });
+    addGap(e.spec().result().columns);
+  }
+
+  void lower() {
+    forTaskTiles(e, [&](Value row, Value first, Value end) {
+      forRanges("parts", parts, kPartNumbers, [&](const Values &part) {
+        Value source = e.basePointer(part[2]);
+        Value start = e.sub(e.add(part[3], e.mul(row, part[4])), part[0]);
+        forColumns(part, row, first, end, [&](Value column, Value mask) {
+          return e.loadMasked(source, e.add(start, column), mask,
+                              e.vectorF32());
+        });
+      });
+      forRanges("gaps", gaps, kGapNumbers, [&](const Values &gap) {
+        forColumns(gap, row, first, end,
+                   [&](Value, Value) { return e.splat(0); });
+      });
+    });
+  }
+
+private:
+  /// Of a part: first and end column, operand, its offset, its row stride. Of a
+  /// gap: first and end column.
+  static constexpr int64_t kPartNumbers = 5, kGapNumbers = 2;
+
+  void forRanges(llvm::StringRef name, llvm::ArrayRef<int64_t> ranges,
+                 int64_t numbers,
+                 llvm::function_ref<void(const Values &)> body) {
+    if (ranges.empty())
+      return;
+    std::string bytes(reinterpret_cast<const char *>(ranges.data()),
+                      ranges.size() * sizeof(int64_t));
+    Value table =
+        e.table(("join_" + name + "_" + toHex(hashBytes(bytes))).str(), ranges);
+    const int64_t count = int64_t(ranges.size()) / numbers;
+    e.loop(e.integer(0), e.integer(count), 1, [&](Value range) {
+      Values values;
+      for (int64_t i = 0; i < numbers; ++i)
+        values.push_back(e.loadScalar(table, e.add(e.mul(range, numbers), i),
+                                      e.builder.getI64Type()));
+      body(values);
+    });
+  }
+
+  /// The columns of a range that lie in the task.
+  void forColumns(const Values &range, Value row, Value first, Value end,
+                  llvm::function_ref<Value(Value, Value)> value) {
+    e.forColumns(e.maximum(first, range[0]), e.minimum(end, range[1]),
+                 [&](Value column, Value mask) {
+                   epilogue.finish(value(column, mask), row, column, mask);
+                 });
+  }
+
+  Emitter &e;
+  Epilogue epilogue;
+  llvm::SmallVector<int64_t> parts, gaps;
+};
+
+} // namespace
+
+void lowerJoin(Emitter &e, const JoinCore &core) {
+  JoinLowering(e, core).lower();
 }
 
 void lowerFill(Emitter &e, const FillCore &core) {
