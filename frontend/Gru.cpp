@@ -112,8 +112,8 @@ private:
     std::vector<Value> states;
     for (int64_t layer = 0; layer < c.layers; ++layer) {
       section = fmt::format("rnn.l{}", layer);
-      states = emitLayer(inputGates(layer == 0 ? x : join(states), layer),
-                         layer);
+      states =
+          emitLayer(inputGates(layer == 0 ? x : join(states), layer), layer);
     }
     return states.back();
   }

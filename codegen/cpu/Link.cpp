@@ -35,7 +35,7 @@ public:
     if (!path.empty())
       std::filesystem::remove_all(path, ignored);
   }
-  std::filesystem::path operator/(const char *name) const {
+  std::filesystem::path operator/(std::string_view name) const {
     return path / name;
   }
 
@@ -66,14 +66,19 @@ Result<std::string> findLinker() {
 
 } // namespace
 
-Result<std::vector<std::byte>> linkShared(std::span<const std::byte> object) {
+Result<std::vector<std::byte>>
+linkShared(std::span<const std::vector<std::byte>> objects) {
   BETZ_ASSIGN_OR_RETURN(std::string linker, findLinker());
   BETZ_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::create());
-  std::string input = folder / "kernels.o", output = folder / "kernels.so",
-              log = folder / "linker.log";
-  BETZ_RETURN_IF_ERROR(writeFileAtomically(
-      input, std::string_view(reinterpret_cast<const char *>(object.data()),
-                              object.size())));
+  std::string output = folder / "kernels.so", log = folder / "linker.log";
+  std::vector<std::string> inputs;
+  for (const std::vector<std::byte> &object : objects) {
+    inputs.push_back(folder / fmt::format("kernels-{}.o", inputs.size()));
+    BETZ_RETURN_IF_ERROR(writeFileAtomically(
+        inputs.back(),
+        std::string_view(reinterpret_cast<const char *>(object.data()),
+                         object.size())));
+  }
   std::vector<llvm::StringRef> arguments = {linker,
                                             "-shared",
                                             "--build-id=none",
@@ -81,8 +86,8 @@ Result<std::vector<std::byte>> linkShared(std::span<const std::byte> object) {
                                             "--no-undefined",
                                             "-s",
                                             "-o",
-                                            output,
-                                            input};
+                                            output};
+  arguments.insert(arguments.end(), inputs.begin(), inputs.end());
   std::optional<llvm::StringRef> redirects[] = {std::nullopt, log, log};
   std::string error;
   int code = llvm::sys::ExecuteAndWait(linker, arguments, std::nullopt,
