@@ -21,6 +21,7 @@ config.substitutions.append(("%exits", f"{config.python} {exits}"))
 config.substitutions.append(
     ("%models", os.path.join(config.source_folder, "frontend", "models")))
 
+config.substitutions.append(("%make_recording", config.make_recording))
 config.substitutions.append(("%stand_in_nvrtc", config.stand_in_nvrtc))
 
 # Tests with `REQUIRES: shared` read recordings and fixtures at %shared.

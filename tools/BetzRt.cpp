@@ -9,5 +9,6 @@ int main(int argc, char **argv) {
   betz::addBenchCommand(line);
   betz::addTuneCommand(line);
   betz::addDataCommand(line);
+  betz::addTrainPreparedCommand(line);
   return line.run(argc, argv);
 }

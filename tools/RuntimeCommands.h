@@ -18,5 +18,7 @@ void addBenchCommand(CommandLine &line);
 void addTuneCommand(CommandLine &line);
 /// `data inspect|synth|protocol|lint`: recordings and protocols.
 void addDataCommand(CommandLine &line);
+/// `train FOLDER`: a run that `betz train --compile-only` prepared.
+void addTrainPreparedCommand(CommandLine &line);
 
 } // namespace betz

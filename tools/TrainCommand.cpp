@@ -1,12 +1,12 @@
 #include "frontend/Gru.h"
 #include "runtime/base/File.h"
 #include "tools/CompilerCommands.h"
+#include "tools/Interrupt.h"
 #include "tools/Pretraining.h"
 #include "train/build/TrainingPrograms.h"
 #include "train/loop/DecoderFile.h"
 #include "train/report/Html.h"
 
-#include <csignal>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -16,17 +16,6 @@ namespace {
 namespace fs = std::filesystem;
 using namespace train;
 
-/// Set by the first interrupt; a second one ends the process at once.
-std::atomic<bool> interrupted = false;
-
-void stopAtFirstInterrupt() {
-  struct sigaction action = {};
-  action.sa_handler = [](int) { interrupted = true; };
-  action.sa_flags = int(SA_RESETHAND);
-  ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGTERM, &action, nullptr);
-}
-
 class TrainingRun {
 public:
   explicit TrainingRun(const TrainOptions &options)
@@ -34,6 +23,8 @@ public:
 
   Status run() {
     BETZ_RETURN_IF_ERROR(prepare());
+    if (options.compileOnly)
+      return compileOnly();
     stopAtFirstInterrupt();
     if (recipe.pretrainSteps > 0)
       BETZ_RETURN_IF_ERROR(pretrain());
@@ -61,6 +52,8 @@ private:
     if (options.freezeTrunk() && options.weights.empty())
       return invalidArgument("--freeze trunk keeps the weights of a trained "
                              "decoder: name its file by --weights");
+    if (options.compileOnly)
+      BETZ_RETURN_IF_ERROR(checkCompileOnly());
     recipe.data.seed = options.seed;
     recipe.data.labelFraction = options.labelFraction;
     recipe.data.labelledTrials = options.labelledTrials;
@@ -96,7 +89,8 @@ private:
       return notFound(fmt::format("{}: holds no checkpoint to go on from",
                                   options.output.string()));
     std::error_code error;
-    fs::create_directories(options.output / "gru", error);
+    fs::create_directories(
+        options.compileOnly ? options.output : options.output / "gru", error);
     if (recipe.pretrainSteps > 0)
       fs::create_directories(options.output / "pretrain", error);
     return error ? invalidArgument(
@@ -142,18 +136,19 @@ private:
                         weightsMetadata(model), pretrainedFile());
   }
 
-  Status trainDecoder() {
+  /// The decoder as it is trained on behaviour, from its starting weights.
+  Result<Network> makeDecoder() {
     BETZ_ASSIGN_OR_RETURN(description, describeModel(recipe, *dataset));
     Masking masking;
     if (recipe.beside > 0)
       masking = {recipe.mask, maskQueries(*dataset, recipe.mask)};
     TrainingParts parts = trainingParts(recipe, *dataset, masking.queries);
     BETZ_ASSIGN_OR_RETURN(
-        auto step, buildDecoder(*context, description, {"behavior"}, parts));
+        step, buildDecoder(*context, description, {"behavior"}, parts));
     parts.spikeQueries = 0;
     parts.dropout = 0;
     BETZ_ASSIGN_OR_RETURN(
-        auto forward, buildDecoder(*context, description, {"behavior"}, parts));
+        forward, buildDecoder(*context, description, {"behavior"}, parts));
     Network network{.name = "decoder",
                     .step = *step,
                     .forward = *forward,
@@ -171,9 +166,37 @@ private:
       network.losses.push_back({"spike_logits", "query_value",
                                 passes::TrainingLoss::Kind::CrossEntropy,
                                 recipe.beside});
+    return network;
+  }
+
+  Status trainDecoder() {
+    BETZ_ASSIGN_OR_RETURN(Network network, makeDecoder());
     BETZ_ASSIGN_OR_RETURN(decoder,
                           trainNetwork(network, *dataset, recipe, options,
                                        options.output, interrupted));
+    return Status::ok();
+  }
+
+  /// What a prepared run does not hold.
+  Status checkCompileOnly() const {
+    if (recipe.pretrainSteps == 0 && recipe.beside == 0 &&
+        recipe.accumulate == 1 && !options.freezeTrunk() &&
+        !options.labelFraction && !options.labelledTrials)
+      return Status::ok();
+    return invalidArgument(
+        "--compile-only prepares training on all behaviour: leave out masked "
+        "spikes, accumulate, --freeze and --label-fraction or "
+        "--labelled-trials");
+  }
+
+  Status compileOnly() {
+    BETZ_ASSIGN_OR_RETURN(Network network, makeDecoder());
+    BETZ_RETURN_IF_ERROR(
+        prepareNetwork(network, *dataset, recipe, options,
+                       weightsMetadata(description), options.output));
+    fmt::print(options.json == "-" ? stderr : stdout,
+               "prepared {}: betz-rt train {} trains it\n",
+               options.output.string(), options.output.string());
     return Status::ok();
   }
 
@@ -317,12 +340,14 @@ private:
   static constexpr int64_t kGruSteps = 2000;
 
   const TrainOptions &options;
+  const std::atomic<bool> &interrupted = interruptFlag();
   std::unique_ptr<mlir::MLIRContext> context;
   Recipe recipe;
   std::optional<Dataset> dataset, gruDataset;
   std::optional<Baselines> baselines;
   ProtocolReport protocol;
   ModelDescription description;
+  mlir::OwningOpRef<mlir::ModuleOp> step, forward;
   TrainedNetwork decoder, gru;
   /// What is known of the masked-spike training; null without one.
   Json pretrained;
@@ -355,6 +380,9 @@ void addTrainCommand(CommandLine &line) {
                       "Recordings; several are sessions of one decoder");
   command->add_option("-o,--output", options->output,
                       "Folder for weights, report, log and checkpoints");
+  command->add_flag("--compile-only", options->compileOnly,
+                    "Write into the folder what betz-rt train needs to train "
+                    "the decoder on this machine, and stop");
   command->add_option("--weights", options->weights,
                       "Safetensors to start from; random weights without it. "
                       "Units of sessions that they know keep their rows");

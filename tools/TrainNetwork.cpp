@@ -2,6 +2,7 @@
 #include "runtime/base/Progress.h"
 #include "runtime/session/OpenDevice.h"
 #include "train/build/TrainingPrograms.h"
+#include "train/loop/PreparedRun.h"
 #include "train/loop/SpikeScorer.h"
 
 #include <algorithm>
@@ -155,6 +156,29 @@ Result<TrainedNetwork> trainNetwork(const Network &network,
   if (!trained.outcome.wasInterrupted)
     BETZ_RETURN_IF_ERROR(trainer.loadBest());
   return trained;
+}
+
+Status prepareNetwork(const Network &network, const Dataset &dataset,
+                      const Recipe &recipe, const TrainOptions &options,
+                      std::map<std::string, std::string> metadata,
+                      const std::filesystem::path &folder) {
+  BETZ_ASSIGN_OR_RETURN(std::shared_ptr<Device> device,
+                        openDevice(options.device, {}));
+  BETZ_ASSIGN_OR_RETURN(NetworkPrograms programs,
+                        compile(network, dataset, recipe, *device));
+  PreparedRun run;
+  run.step = std::move(programs.training.step);
+  run.forward = std::move(programs.forward);
+  BETZ_ASSIGN_OR_RETURN(std::vector<Parameter> parameters,
+                        readParameters(*run.step));
+  run.weights = flatten(network.weights.values, parameters, false);
+  run.data = dataset.spec();
+  run.loop = loopOptions(network, recipe, options);
+  run.neurons = dataset.neurons();
+  run.outputs = dataset.outputs();
+  run.maxEvents = dataset.maxEvents();
+  run.metadata = std::move(metadata);
+  return writePreparedRun(run, folder);
 }
 
 } // namespace betz

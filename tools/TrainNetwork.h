@@ -43,4 +43,11 @@ Result<TrainedNetwork> trainNetwork(const Network &network,
                                     const std::filesystem::path &folder,
                                     const std::atomic<bool> &interrupted);
 
+/// Writes into `folder` what betz-rt needs to train `network` likewise;
+/// `metadata` is that of its weights' file.
+Status prepareNetwork(const Network &network, const train::Dataset &dataset,
+                      const train::Recipe &recipe, const TrainOptions &options,
+                      std::map<std::string, std::string> metadata,
+                      const std::filesystem::path &folder);
+
 } // namespace betz

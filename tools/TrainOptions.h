@@ -35,6 +35,8 @@ struct TrainOptions {
   bool resume = false;
   /// No recurrent baseline beside the decoder.
   bool skipGru = false;
+  /// Programs and first weights for betz-rt train instead of a run.
+  bool compileOnly = false;
   std::filesystem::path json;
 
   /// Training on one batch of a file, against what another says of it.

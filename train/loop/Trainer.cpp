@@ -118,6 +118,13 @@ Status Trainer::resume(std::vector<float> fixed) {
       logWarn("train", "{}", checkpoint.status().message());
       continue;
     }
+    const size_t size = checkpoint->vectors["weights"].size();
+    if (size != size_t(flatSize(table, false)))
+      return invalidArgument(fmt::format("{}: is of another model: {} weights, "
+                                         "not {}; name another folder, or "
+                                         "train with the recipe of this one",
+                                         found.back().string(), size,
+                                         flatSize(table, false)));
     BETZ_RETURN_IF_ERROR(
         writeStates(*checkpoint).withContext(found.back().string()));
     step = checkpoint->step;
@@ -322,10 +329,10 @@ Status Trainer::scoreAndSave() {
   return save();
 }
 
-Result<double> Trainer::timeStep() {
+Result<double> Trainer::timeStep(int64_t steps) {
   BETZ_ASSIGN_OR_RETURN(TrainBatches batches,
                         TrainBatches::make(*dataset, options.batches));
-  constexpr int64_t kWarmups = 2, kSteps = 8;
+  constexpr int64_t kWarmups = 2;
   const Schedule real = options.schedule;
   options.schedule = {.learningRate = 0, .constant = true};
   Checkpoint before;
@@ -333,22 +340,23 @@ Result<double> Trainer::timeStep() {
     before.vectors[name].resize(flat.size());
   before.vectors["weights"] = flat;
   Batch batch;
-  Clock::time_point from;
-  for (int64_t i = 0; i < kWarmups + kSteps; ++i) {
-    if (i == kWarmups)
-      from = Clock::now();
+  std::vector<double> seconds;
+  for (int64_t i = 0; i < kWarmups + steps; ++i) {
+    const Clock::time_point from = Clock::now();
     BETZ_RETURN_IF_ERROR(submitStep([&]() -> const Batch & {
       batches.read(i, batch);
       return batch;
     }));
     BETZ_RETURN_IF_ERROR(session->wait(*inFlight));
     inFlight.reset();
+    if (i >= kWarmups)
+      seconds.push_back(
+          std::chrono::duration<double>(Clock::now() - from).count());
   }
-  const double seconds =
-      std::chrono::duration<double>(Clock::now() - from).count();
   options.schedule = real;
   BETZ_RETURN_IF_ERROR(writeStates(before));
-  return seconds / double(kSteps);
+  std::ranges::sort(seconds);
+  return seconds[seconds.size() / 2];
 }
 
 Result<TrainingOutcome> Trainer::run() {

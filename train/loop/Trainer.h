@@ -79,9 +79,9 @@ public:
   /// done, bit for bit.
   Status resume(std::vector<float> frozen);
 
-  /// Seconds of one step, from a few that leave no trace; for choosing how many
-  /// there are to be.
-  Result<double> timeStep();
+  /// Seconds of one step, the median of `steps` that leave no trace; for
+  /// choosing how many there are to be.
+  Result<double> timeStep(int64_t steps = 8);
   void setSteps(int64_t steps);
 
   /// To the last step, to a signal, or to an error: a loss that is no number is
