@@ -34,7 +34,7 @@ struct EvalOptions {
 /// A recurrent baseline with samples of its own.
 struct Gru {
   std::optional<Dataset> dataset;
-  std::optional<NetworkDecoder> decoder;
+  std::shared_ptr<NetworkDecoder> decoder;
 };
 
 class EvalRun {
@@ -124,9 +124,8 @@ private:
     BETZ_ASSIGN_OR_RETURN(Dataset opened, Dataset::open(recordings, spec));
     gru.dataset.emplace(std::move(opened));
     BETZ_ASSIGN_OR_RETURN(
-        NetworkDecoder made,
+        gru.decoder,
         NetworkDecoder::create(gruProgram, device, EvalFolder::kGruRows));
-    gru.decoder.emplace(std::move(made));
     return Status::ok();
   }
 
@@ -150,7 +149,7 @@ private:
     std::vector<Contestant> contestants = {
         {"this decoder", &*decoder, &*dataset}};
     if (gru.decoder)
-      contestants.push_back({"GRU", &*gru.decoder, &*gru.dataset});
+      contestants.push_back({"GRU", gru.decoder.get(), &*gru.dataset});
     BETZ_ASSIGN_OR_RETURN(Evaluation evaluation,
                           evaluate(*dataset, baselines, std::move(protocol),
                                    contestants, evaluationOptions()));

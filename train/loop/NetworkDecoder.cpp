@@ -16,12 +16,11 @@ NetworkDecoder::create(std::shared_ptr<const Program> program,
   BETZ_ASSIGN_OR_RETURN(
       std::unique_ptr<betz::Session> session,
       betz::Session::create(std::move(program), std::move(device)));
-  BETZ_ASSIGN_OR_RETURN(std::vector<Parameter> parameters,
-                        readParameters(session->program()));
   std::shared_ptr<NetworkDecoder> decoder(
       new NetworkDecoder(std::move(session), rows, output));
-  decoder->trainedSize = size_t(flatSize(parameters, false));
-  decoder->frozenSize = size_t(flatSize(parameters, true));
+  for (const TensorSpec &state : decoder->session->program().states)
+    (state.name == "frozen" ? decoder->frozenSize : decoder->trainedSize) =
+        size_t(state.shape.back().plus);
   return decoder;
 }
 
