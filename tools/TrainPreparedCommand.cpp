@@ -4,8 +4,7 @@
 #include "train/loop/DecoderFile.h"
 #include "train/loop/NetworkDecoder.h"
 #include "train/loop/PreparedRun.h"
-#include "train/protocol/Report.h"
-#include "train/score/Score.h"
+#include "train/report/Html.h"
 
 #include <fmt/format.h>
 
@@ -44,45 +43,28 @@ Status prepareFolder(const Options &options) {
                : Status::ok();
 }
 
-/// The mean over sessions of each baseline's R².
-Json baselines(const ProtocolReport &protocol) {
-  Json all = Json::object();
-  const double share = 1 / double(protocol.sessions.size());
-  for (const SessionReport &session : protocol.sessions)
-    for (const BaselineScore &one : session.scores)
-      all[one.name] = all.value(one.name, 0.0) + share * one.testR2;
-  return all;
-}
-
-Json makeReport(const Options &options, const PreparedRun &run,
-                const ProtocolReport &protocol, const TrainingOutcome &outcome,
-                double testR2) {
+void addOutcome(const Options &options, const PreparedRun &run,
+                const TrainingOutcome &outcome, Json &report) {
   std::vector<std::string> files;
   for (const fs::path &file : options.recordings)
     files.push_back(file.string());
-  return {{"test_r2", testR2},
-          {"val_r2", outcome.best.score},
-          {"best_step", outcome.best.step},
-          {"baselines", baselines(protocol)},
-          {"steps", outcome.steps},
-          {"seconds", outcome.seconds},
-          {"seed", run.loop.batches.seed},
-          {"device", options.device},
-          {"recordings", std::move(files)},
-          {"protocol", toJson(protocol)}};
+  report["val_r2"] = outcome.best.score;
+  report["best_step"] = outcome.best.step;
+  report["steps"] = outcome.steps;
+  report["seconds"] = outcome.seconds;
+  report["seed"] = run.loop.batches.seed;
+  report["device"] = options.device;
+  report["recordings"] = std::move(files);
 }
 
-void print(const Json &report, const fs::path &folder) {
-  fmt::print("\ntest R², mean over outputs\n{:<24} {:>8.4f}\n", "this decoder",
-             report["test_r2"].get<double>());
-  for (const auto &[name, r2] : report["baselines"].items())
-    fmt::print("{:<24} {:>8.4f}\n", name, r2.get<double>());
-  fmt::print("\nbest of {} steps on val: {} (R² {:.4f}); {:.0f} s\n"
+void print(const Evaluation &evaluation, const TrainingOutcome &outcome,
+           const fs::path &folder) {
+  fmt::print("{}\nbest of {} steps on val: {} (R² {:.4f}); {:.0f} s\n"
              "weights: {}\nreport:  {}\n",
-             report["steps"].get<int64_t>(), report["best_step"].get<int64_t>(),
-             report["val_r2"].get<double>(), report["seconds"].get<double>(),
+             toText(evaluation), outcome.steps, outcome.best.step,
+             outcome.best.score, outcome.seconds,
              (folder / "decoder.safetensors").string(),
-             (folder / "report.json").string());
+             (folder / "report.html").string());
 }
 
 struct Started {
@@ -144,7 +126,9 @@ Status trainPrepared(const Options &options) {
   BETZ_RETURN_IF_ERROR(checkFits(run, dataset));
   if (options.timeSteps > 0)
     return timeSteps(options, run, dataset);
-  BETZ_ASSIGN_OR_RETURN(ProtocolReport protocol, describeProtocol(dataset));
+  BETZ_ASSIGN_OR_RETURN(Baselines baselines, fitBaselines(dataset));
+  BETZ_ASSIGN_OR_RETURN(ProtocolReport protocol,
+                        describeProtocol(dataset, &baselines));
   fmt::print(options.json == "-" ? stderr : stdout, "{}", toText(protocol));
   stopAtFirstInterrupt();
   BETZ_ASSIGN_OR_RETURN(Started started, start(options, run, dataset));
@@ -159,16 +143,28 @@ Status trainPrepared(const Options &options) {
   BETZ_RETURN_IF_ERROR(writeDecoder(trainer.parameters(), trainer.weights(), {},
                                     dataset, run.metadata,
                                     options.output / "decoder.safetensors"));
-  BETZ_ASSIGN_OR_RETURN(Table predictions,
-                        started.decoder->predict(dataset, Split::Test));
-  const Json report =
-      makeReport(options, run, protocol, outcome,
-                 meanR2(scoreSessions(dataset, Split::Test, predictions)));
-  BETZ_RETURN_IF_ERROR(writeJsonReport(report, options.output / "report.json"));
+  EvaluationOptions evaluationOptions;
+  evaluationOptions.seed = run.loop.batches.seed;
+  BETZ_ASSIGN_OR_RETURN(
+      Evaluation evaluation,
+      evaluate(dataset, baselines, std::move(protocol),
+               {{"this decoder", started.decoder.get(), &dataset}},
+               evaluationOptions));
+  Json report = toJson(evaluation);
+  addOutcome(options, run, outcome, report);
+  const std::string training =
+      fmt::format("{} steps in {:.0f} s on {}; best on val: step {} (R² {:.3f})",
+                  outcome.steps, outcome.seconds, options.device,
+                  outcome.best.step, outcome.best.score);
+  BETZ_RETURN_IF_ERROR(
+      writeReport(evaluation,
+                  {(options.output / "decoder.safetensors").string(),
+                   {{"training", training}}},
+                  report, options.output));
   if (!options.json.empty())
     BETZ_RETURN_IF_ERROR(writeJsonReport(report, options.json));
   if (options.json != "-")
-    print(report, options.output);
+    print(evaluation, outcome, options.output);
   return Status::ok();
 }
 

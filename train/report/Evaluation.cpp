@@ -75,8 +75,9 @@ void addScopes(const Dataset &dataset, Evaluation &out) {
   // R² of fewer rows is a matter of chance.
   constexpr int64_t kFewestRows = 10;
   const std::string piece = out.piecesAreTrials ? "trial" : "block";
-  auto add = [&](std::string name, std::string meaning, RowMask rows) {
-    if (std::count(rows.begin(), rows.end(), true) < kFewestRows)
+  auto add = [&](std::string name, std::string meaning, RowMask rows,
+                 int64_t fewest = kFewestRows) {
+    if (std::count(rows.begin(), rows.end(), true) < fewest)
       return false;
     out.scopes.push_back(
         {std::move(name), std::move(meaning), std::move(rows)});
@@ -84,10 +85,10 @@ void addScopes(const Dataset &dataset, Evaluation &out) {
   };
   add(std::string(kAllBins),
       fmt::format("a window sliding over every {}", piece),
-      RowMask(dataset.samples(out.split).size(), true));
+      RowMask(dataset.samples(out.split).size(), true), 0);
   add(std::string(kMovingBins),
       "bins faster than a tenth of train's 95th percentile",
-      movingRowsOf(dataset, out.split));
+      movingRowsOf(dataset, out.split), 0);
   add("whole windows",
       fmt::format("no empty bins before the {}, so no clock", piece),
       wholeWindows(dataset, out.split));

@@ -89,7 +89,8 @@ struct Evaluation {
   Split split = Split::Test;
   uint64_t seed = 0;
   ProtocolReport protocol;
-  /// The first is all bins.
+  /// The first is all bins, the second moving ones; others have ten bins or
+  /// more.
   std::vector<Scope> scopes;
   /// The judged decoder first, other decoders, baselines, controls.
   std::vector<Predictor> predictors;
