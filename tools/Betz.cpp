@@ -1,6 +1,6 @@
 //===- Betz.cpp - The whole command ---------------------------------------===//
-#include "tools/CompilerCommands.h"
 #include "tools/CompileFolder.h"
+#include "tools/CompilerCommands.h"
 #include "tools/RuntimeCommands.h"
 
 int main(int argc, char **argv) {

@@ -33,9 +33,9 @@ void translate(const std::vector<int32_t> &neuronOf, Batch &batch) {
   batch.value.resize(kept);
 }
 
-Result<std::vector<double>> readNumbers(const Program &program,
+Result<std::vector<double>> readNumbers(const Metadata &metadata,
                                         const std::string &key, int64_t count) {
-  BETZ_ASSIGN_OR_RETURN(Json json, readMetadata(program.metadata, key));
+  BETZ_ASSIGN_OR_RETURN(Json json, readMetadata(metadata, key));
   std::vector<double> numbers;
   if (json.is_array())
     for (const Json &value : json)
@@ -91,12 +91,14 @@ ProgramDecoder::create(std::unique_ptr<betz::Session> session,
 }
 
 Status ProgramDecoder::mapNeurons(const Dataset &dataset) {
-  BETZ_ASSIGN_OR_RETURN(DecoderWindows info,
-                        readDecoderWindows(session->program().metadata));
   neuronOf.assign(size_t(dataset.neurons()), -1);
   int64_t unknown = 0;
   for (int64_t i = 0; i < dataset.sessions(); ++i) {
     const train::Session &from = dataset.session(i);
+    BETZ_ASSIGN_OR_RETURN(
+        Metadata metadata,
+        metadataOfSession(session->program().metadata, from.name()));
+    BETZ_ASSIGN_OR_RETURN(DecoderWindows info, readDecoderWindows(metadata));
     for (int64_t row = 0; row < from.units(); ++row) {
       const int64_t neuron = from.firstNeuron + row;
       int64_t to = neuron;
@@ -123,15 +125,22 @@ Status ProgramDecoder::mapNeurons(const Dataset &dataset) {
 
 Status ProgramDecoder::readScales(const Dataset &dataset) {
   const int64_t columns = dataset.session(0).columns();
-  TargetScale own;
-  BETZ_ASSIGN_OR_RETURN(
-      own.mean, readNumbers(session->program(), "target_mean", columns));
-  BETZ_ASSIGN_OR_RETURN(own.deviation,
-                        readNumbers(session->program(), "target_std", columns));
-  const bool isKnown = !own.mean.empty() && !own.deviation.empty();
-  for (int64_t i = 0; i < dataset.sessions(); ++i)
-    scales.push_back(isKnown ? own : dataset.session(i).scale);
-  if (!isKnown)
+  bool allKnown = true;
+  for (int64_t i = 0; i < dataset.sessions(); ++i) {
+    const train::Session &from = dataset.session(i);
+    BETZ_ASSIGN_OR_RETURN(
+        Metadata metadata,
+        metadataOfSession(session->program().metadata, from.name()));
+    TargetScale own;
+    BETZ_ASSIGN_OR_RETURN(own.mean,
+                          readNumbers(metadata, "target_mean", columns));
+    BETZ_ASSIGN_OR_RETURN(own.deviation,
+                          readNumbers(metadata, "target_std", columns));
+    const bool isKnown = !own.mean.empty() && !own.deviation.empty();
+    scales.push_back(isKnown ? own : from.scale);
+    allKnown &= isKnown;
+  }
+  if (!allKnown)
     lines.push_back("The program does not say its targets' mean and "
                     "deviation; those of the recording's train bins are "
                     "taken.");

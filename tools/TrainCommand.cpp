@@ -191,9 +191,9 @@ private:
 
   Status compileOnly() {
     BETZ_ASSIGN_OR_RETURN(Network network, makeDecoder());
-    BETZ_RETURN_IF_ERROR(
-        prepareNetwork(network, *dataset, recipe, options,
-                       weightsMetadata(description), options.output));
+    BETZ_RETURN_IF_ERROR(prepareNetwork(network, *dataset, recipe, options,
+                                        weightsMetadata(description),
+                                        options.output));
     fmt::print(options.json == "-" ? stderr : stdout,
                "prepared {}: betz-rt train {} trains it\n",
                options.output.string(), options.output.string());

@@ -152,10 +152,10 @@ Status trainPrepared(const Options &options) {
                evaluationOptions));
   Json report = toJson(evaluation);
   addOutcome(options, run, outcome, report);
-  const std::string training =
-      fmt::format("{} steps in {:.0f} s on {}; best on val: step {} (R² {:.3f})",
-                  outcome.steps, outcome.seconds, options.device,
-                  outcome.best.step, outcome.best.score);
+  const std::string training = fmt::format(
+      "{} steps in {:.0f} s on {}; best on val: step {} (R² {:.3f})",
+      outcome.steps, outcome.seconds, options.device, outcome.best.step,
+      outcome.best.score);
   BETZ_RETURN_IF_ERROR(
       writeReport(evaluation,
                   {(options.output / "decoder.safetensors").string(),

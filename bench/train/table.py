@@ -15,12 +15,10 @@ def scores(folder):
         report = json.loads(path.read_text())
         baseline = report["baselines"]["ridge"]
         yield name, int(seed), report["test_r2"], baseline
-        if len(report["sessions"]) > 1:
-            protocol = report["protocol"]["sessions"]
-            for session, its in zip(report["sessions"], protocol):
-                ridge = its["test_r2"]["ridge"]["all"]
-                yield (f"{name}: {session['name']}", int(seed),
-                       session["test_r2"], ridge)
+        if len(report["by_session"]) > 1:
+            for session in report["by_session"]:
+                yield (f"{name}: {pathlib.Path(session['file']).stem}", int(seed),
+                       session["r2"]["this decoder"], session["r2"]["ridge"])
 
 
 def main():

@@ -65,8 +65,7 @@ Result<Json> readRunFile(const fs::path &folder) {
 
 Status writePreparedRun(const PreparedRun &run, const fs::path &folder) {
   BETZ_RETURN_IF_ERROR(writeProgram(*run.step, folder / kStepFile));
-  BETZ_RETURN_IF_ERROR(
-      writeProgram(*run.forward, folder / kForwardFile));
+  BETZ_RETURN_IF_ERROR(writeProgram(*run.forward, folder / kForwardFile));
   BETZ_ASSIGN_OR_RETURN(std::vector<Parameter> table,
                         readParameters(*run.step));
   BETZ_RETURN_IF_ERROR(writeWeights(table, run.weights, {}, run.metadata,
@@ -91,8 +90,7 @@ Result<PreparedRun> readPreparedRun(const fs::path &folder) {
   });
   BETZ_RETURN_IF_ERROR(status);
   BETZ_ASSIGN_OR_RETURN(run.step, readProgram(folder / kStepFile));
-  BETZ_ASSIGN_OR_RETURN(run.forward,
-                        readProgram(folder / kForwardFile));
+  BETZ_ASSIGN_OR_RETURN(run.forward, readProgram(folder / kForwardFile));
   BETZ_ASSIGN_OR_RETURN(std::vector<Parameter> table,
                         readParameters(*run.step));
   BETZ_ASSIGN_OR_RETURN(run.weights,

@@ -17,8 +17,8 @@ Result<std::vector<UnitCount>> scoreByUnits(const Contestant &contestant,
                                             const EvaluationOptions &options,
                                             double r2OfAll);
 
-/// Puts rows of several sessions on one scale: in deviations of each one's train
-/// bins, from their mean. Leaves a single session's as they are.
+/// Puts rows of several sessions on one scale: in deviations of each one's
+/// train bins, from their mean. Leaves a single session's as they are.
 void shareScale(const Dataset &dataset, Split split, Table &rows);
 
 /// Fills evaluation.notes.
