@@ -25,14 +25,14 @@ std::string_view toString(ModelState state); // "loading"
 
 /// One version of a model, as it is at one moment.
 struct ModelInfo {
-  std::string name;
-  std::string version;
+  std::string name = {};
+  std::string version = {};
   ModelState state = ModelState::Loading;
   /// Why it Failed.
-  std::string reason;
+  std::string reason = {};
   /// The program's hash, inputs, outputs and metadata; null until it was read.
-  std::shared_ptr<const Program> program;
-  std::string programHash;
+  std::shared_ptr<const Program> program = {};
+  std::string programHash = {};
   /// Columns of `behavior`; events that a window may have; windows that a
   /// request may have.
   int64_t columns = 0;
@@ -42,12 +42,12 @@ struct ModelInfo {
 
 struct ModelSource {
   /// A program file.
-  std::filesystem::path path;
+  std::filesystem::path path = {};
   /// Empty: the file's stem.
-  std::string name;
+  std::string name = {};
   /// Empty: one more than the highest number among the name's versions, from
   /// "1" on.
-  std::string version;
+  std::string version = {};
 };
 
 /// All methods may be called from any thread.

@@ -11,7 +11,7 @@ namespace betz::serve {
 struct RealTimeConfig {
   /// Cores that the engine's thread and the device's threads are pinned to;
   /// empty: not pinned.
-  std::vector<int> cores;
+  std::vector<int> cores = {};
   /// SCHED_FIFO at this priority, 1 to 99; 0: the usual scheduling.
   int fifoPriority = 0;
   /// mlockall: no page of the process is swapped out.
@@ -41,8 +41,8 @@ struct EngineConfig {
   int64_t maxBatch = 0;
   /// For requests that name no deadline.
   std::chrono::nanoseconds defaultDeadline = std::chrono::seconds(1);
-  StreamConfig streams;
-  RealTimeConfig realTime;
+  StreamConfig streams = {};
+  RealTimeConfig realTime = {};
 };
 
 } // namespace betz::serve

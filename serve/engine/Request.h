@@ -34,7 +34,7 @@ int httpStatus(ErrorKind kind);
 struct Error {
   ErrorKind kind = ErrorKind::Invalid;
   /// One line: what, where, what to do.
-  std::string message;
+  std::string message = {};
   /// For QueueFull and Late: when it is worth asking again.
   std::chrono::nanoseconds retryAfter{0};
 };
@@ -48,36 +48,36 @@ inline constexpr size_t kPriorities = 3;
 /// They stay the caller's.
 struct Windows {
   /// [events] each, window after window.
-  std::span<const int32_t> neuronId;
-  std::span<const int32_t> timeBin;
-  std::span<const int32_t> value;
+  std::span<const int32_t> neuronId = {};
+  std::span<const int32_t> timeBin = {};
+  std::span<const int32_t> value = {};
   /// [windows + 1]: window w has the events [rowSplits[w], rowSplits[w + 1]).
-  std::span<const int32_t> rowSplits;
+  std::span<const int32_t> rowSplits = {};
   /// [windows]: the bin that each window's time counts from; empty for zeros.
-  std::span<const int32_t> windowStart;
+  std::span<const int32_t> windowStart = {};
 
   int64_t windows() const { return int64_t(rowSplits.size()) - 1; }
   int64_t events() const { return int64_t(neuronId.size()); }
 };
 
 struct Request {
-  std::string_view model;
+  std::string_view model = {};
   /// Empty: the newest version that is ready.
-  std::string_view version;
-  Windows windows;
+  std::string_view version = {};
+  Windows windows = {};
   /// Absent: the arrival plus EngineConfig::defaultDeadline.
-  std::optional<Clock::time_point> deadline;
+  std::optional<Clock::time_point> deadline = {};
   Priority priority = Priority::Normal;
 };
 
 /// A result, readable until the callback that gets it returns.
 struct Decoded {
   /// f32 [windows, columns], row-major.
-  std::span<const float> behavior;
+  std::span<const float> behavior = {};
   int64_t windows = 0;
   int64_t columns = 0;
   /// The version that computed it.
-  std::string_view version;
+  std::string_view version = {};
   /// From arrival to dispatch; the batch's time from dispatch to its end, and
   /// what was predicted for that.
   std::chrono::nanoseconds queued{0};

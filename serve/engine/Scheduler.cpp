@@ -42,8 +42,8 @@ Scheduler::Moment Scheduler::Moment::after(const ServiceTime &time) const {
 }
 
 Clock::time_point Scheduler::Moment::latest(double deviations) const {
-  return mean +
-         std::chrono::nanoseconds(std::llround(deviations * std::sqrt(variance)));
+  return mean + std::chrono::nanoseconds(
+                    std::llround(deviations * std::sqrt(variance)));
 }
 
 Scheduler::Scheduler(size_t maxJobs) : maxJobs(maxJobs) {
@@ -140,7 +140,8 @@ void Scheduler::grow(size_t first, const Moment &start, double margin) {
     events += job.events;
     latestEnd = std::min(latestEnd, job.deadline);
     const ServiceTime time = model->times.predict(windows, events);
-    if (!model->fits(windows, events) || start.after(time).latest(margin) > latestEnd)
+    if (!model->fits(windows, events) ||
+        start.after(time).latest(margin) > latestEnd)
       return;
     picked.push_back(uint32_t(i));
     times.push_back(time);
@@ -180,8 +181,8 @@ Scheduler::Forecast Scheduler::forecast(size_t from, Priority priority,
     for (uint32_t position : picked) {
       taken[position] = 1;
       const Job &job = jobs[position];
-      result.isLate |=
-          matters && job.priority <= priority && end.latest(kAdmissionMargin) + slip > job.deadline;
+      result.isLate |= matters && job.priority <= priority &&
+                       end.latest(kAdmissionMargin) + slip > job.deadline;
     }
   }
   result.emptyAt = end.mean;

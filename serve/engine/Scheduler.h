@@ -85,8 +85,8 @@ private:
   };
   /// What running the queue in thought gives.
   struct Forecast {
-    /// Whether some job that runs with or behind job `from`, of class `priority`
-    /// or above, ends late.
+    /// Whether some job that runs with or behind job `from`, of class
+    /// `priority` or above, ends late.
     bool isLate = false;
     Clock::time_point emptyAt;
   };

@@ -63,16 +63,14 @@ ServiceTime ServiceTimes::interpolate(const Row &row, int64_t windows) {
   const int index = windowClass(windows);
   const uint64_t upTo = row.known & (~uint64_t(0) >> (63 - index));
   const uint64_t from = row.known & (~uint64_t(0) << index);
-  const Cell &low =
-      row.cells[size_t(upTo ? 63 - std::countl_zero(upTo)
-                            : std::countr_zero(row.known))];
-  const Cell &high =
-      row.cells[size_t(from ? std::countr_zero(from)
-                            : 63 - std::countl_zero(row.known))];
+  const Cell &low = row.cells[size_t(upTo ? 63 - std::countl_zero(upTo)
+                                          : std::countr_zero(row.known))];
+  const Cell &high = row.cells[size_t(from ? std::countr_zero(from)
+                                           : 63 - std::countl_zero(row.known))];
   double seconds = low.seconds;
   if (low.windows < high.windows) {
-    const double part = (double(windows) - low.windows) /
-                        (high.windows - low.windows);
+    const double part =
+        (double(windows) - low.windows) / (high.windows - low.windows);
     seconds += std::clamp(part, 0.0, 1.0) * (high.seconds - low.seconds);
   } else if (upTo && low.windows > 0 && double(windows) > low.windows) {
     seconds *= double(windows) / low.windows;

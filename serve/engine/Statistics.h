@@ -34,13 +34,13 @@ struct Duration {
 
 struct BatchStatistics {
   int64_t windows = 0; // of each such batch
-  Duration computed;
+  Duration computed = {};
 };
 
 /// Of one version of a model since it was loaded.
 struct ModelStatistics {
-  std::string name;
-  std::string version;
+  std::string name = {};
+  std::string version = {};
   /// Windows decoded, batches run, and when the last one ended (wall clock).
   uint64_t windows = 0;
   uint64_t batches = 0;
@@ -57,6 +57,8 @@ struct ModelStatistics {
   uint64_t missedDeadlines = 0;
 
   ModelStatistics(std::string name, std::string version);
+  /// The row of byWindows for batches of `size` windows.
+  Duration &computedBatches(int64_t size);
 };
 
 struct StreamStatistics {

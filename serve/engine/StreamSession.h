@@ -16,8 +16,8 @@ struct StreamEvent {
 };
 
 struct StreamOptions {
-  std::string model;
-  std::string version;
+  std::string model = {};
+  std::string version = {};
   /// Bins of a window and between decodes; 0: the program's.
   int32_t windowBins = 0;
   int32_t strideBins = 0;

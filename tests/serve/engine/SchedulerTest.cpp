@@ -29,7 +29,7 @@ struct Model : ModelSchedule {
 
 Job makeJob(uint32_t slot, Model &model, nanoseconds deadline,
             Priority priority = Priority::Normal, int64_t windows = 1) {
-  return {slot,  &model,  priority,     kStart, kStart + deadline,
+  return {slot,    &model,      priority, kStart, kStart + deadline,
           windows, 10 * windows};
 }
 
@@ -146,8 +146,8 @@ TEST(Scheduler, RefusesWhatWouldMakeAnotherLate) {
   auto refusal = scheduler.admit(makeJob(2, model, 12ms), kStart);
   ASSERT_TRUE(refusal) << "it could end at 10 ms, but then the first at 20";
   EXPECT_EQ(refusal->kind, ErrorKind::Late);
-  EXPECT_FALSE(scheduler.admit(makeJob(3, model, 12ms, Priority::Urgent),
-                               kStart))
+  EXPECT_FALSE(
+      scheduler.admit(makeJob(3, model, 12ms, Priority::Urgent), kStart))
       << "an urgent one may push aside";
   EXPECT_EQ(take(scheduler).batch, Slots{3});
   scheduler.setBusyUntil(kStart + 10ms);
@@ -229,17 +229,15 @@ Outcome simulate(Model &model, double rate, nanoseconds deadline,
   Clock::time_point now = kStart, freeAt = kStart;
   uint32_t slot = 0;
   while (now < kStart + 10s) {
-    const auto arrival =
-        now + nanoseconds(int64_t(gap(random) * 1e9));
+    const auto arrival = now + nanoseconds(int64_t(gap(random) * 1e9));
     while (freeAt <= arrival && scheduler.size() > 0) {
       const Clock::time_point start = std::max(freeAt, now);
       scheduler.take(start, batch, dropped);
       if (batch.empty())
         break;
       const auto predicted = Scheduler::predict(batch).mean;
-      const auto time = nanoseconds(
-          int64_t(double(model.time(int64_t(batch.size())).count()) *
-                  factor(random)));
+      const auto time = nanoseconds(int64_t(
+          double(model.time(int64_t(batch.size())).count()) * factor(random)));
       freeAt = start + time;
       scheduler.setBusyUntil(start + predicted);
       model.times.learn(int64_t(batch.size()), 10 * int64_t(batch.size()),
