@@ -95,13 +95,9 @@ std::optional<Refusal> Dispatcher::queue(const Request &request,
   const uint32_t number = freeSlots.back();
   const Clock::time_point deadline =
       request.deadline.value_or(arrival + config.defaultDeadline);
-  const Job job = {number,
-                   &model->loaded->schedule(),
-                   request.priority,
-                   arrival,
-                   deadline,
-                   request.windows.windows(),
-                   request.windows.events()};
+  const Job job = {
+      number,   &model->loaded->schedule(), request.priority,        arrival,
+      deadline, request.windows.windows(),  request.windows.events()};
   if (auto refusal = scheduler.admit(job, Clock::now()))
     return refusal;
   freeSlots.pop_back();
@@ -275,10 +271,10 @@ void Dispatcher::startBatch(Lock &lock) {
       packing.push_back(&slot.windows);
     }
     const Clock::time_point free =
-        inFlight.empty() ? now
-                         : std::max(now, std::max(inFlight.back()->start,
-                                                  lastEnd) +
-                                             inFlight.back()->predicted.mean);
+        inFlight.empty()
+            ? now
+            : std::max(now, std::max(inFlight.back()->start, lastEnd) +
+                                inFlight.back()->predicted.mean);
     scheduler.setBusyUntil(free + batch->predicted.mean);
   }
   answerDropped(lock);
@@ -312,8 +308,7 @@ Status Dispatcher::launch(Batch &batch) {
 void Dispatcher::finishBatch(Lock &lock) {
   Batch &batch = *inFlight.front();
   lock.unlock();
-  Result<std::span<const float>> rows =
-      batch.model->loaded->finish(batch.step);
+  Result<std::span<const float>> rows = batch.model->loaded->finish(batch.step);
   const Clock::time_point end = Clock::now();
   lock.lock();
   inFlight.erase(inFlight.begin());
@@ -362,16 +357,16 @@ void Dispatcher::answerBatch(Lock &lock, Batch &batch,
   statistics.unpacked.add(start - end);
   for (uint32_t number : batch.slots) {
     const int64_t windows = slots[number].windows.windows();
-    const Decoded decoded = {
-        .behavior = behavior.first(size_t(windows * columns)),
-        .windows = windows,
-        .columns = columns,
-        .version = batch.model->version,
-        .queued = batch.start - slots[number].arrival,
-        .computed = end - batch.start,
-        .predicted = batch.predicted.mean,
-        .batch = batch.number,
-        .batchWindows = batch.step.windows};
+    const Decoded decoded = {.behavior =
+                                 behavior.first(size_t(windows * columns)),
+                             .windows = windows,
+                             .columns = columns,
+                             .version = batch.model->version,
+                             .queued = batch.start - slots[number].arrival,
+                             .computed = end - batch.start,
+                             .predicted = batch.predicted.mean,
+                             .batch = batch.number,
+                             .batchWindows = batch.step.windows};
     behavior = behavior.subspan(size_t(windows * columns));
     answer(lock, number, decoded);
   }

@@ -1,4 +1,5 @@
-//===- Dispatcher.h - The requests that wait, and the thread that runs them ===//
+//===- Dispatcher.h - The requests that wait, and the thread that runs them
+//===//
 #pragma once
 
 #include "serve/engine/ModelTable.h"

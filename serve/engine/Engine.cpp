@@ -3,6 +3,7 @@
 #include "runtime/base/Log.h"
 #include "serve/engine/Dispatcher.h"
 #include "serve/engine/RealTime.h"
+#include "serve/engine/StreamTable.h"
 
 #include <fmt/format.h>
 
@@ -13,6 +14,7 @@ struct Engine::Parts {
   std::shared_ptr<Device> device;
   ModelTable table;
   std::unique_ptr<Dispatcher> dispatcher;
+  std::unique_ptr<StreamTable> streams;
 
   /// The CPU computes as a step is submitted, so a second gains nothing there.
   size_t stepsInFlight() const { return config.device == "cpu" ? 1 : 2; }
@@ -27,12 +29,15 @@ Status Engine::Parts::start() {
     BETZ_RETURN_IF_ERROR(lockMemory());
   dispatcher = std::make_unique<Dispatcher>(table, config, stepsInFlight());
   // A CPU's threads are started, and so pinned, like the thread that opens it.
-  return dispatcher->start([&]() -> Status {
+  BETZ_RETURN_IF_ERROR(dispatcher->start([&]() -> Status {
     BETZ_RETURN_IF_ERROR(configureThread(config.realTime));
     BETZ_ASSIGN_OR_RETURN(
         device, openDevice(config.device, {.threads = config.threads}));
     return Status::ok();
-  });
+  }));
+  BETZ_ASSIGN_OR_RETURN(streams,
+                        StreamTable::create(config, *dispatcher, *device));
+  return Status::ok();
 }
 
 Result<std::unique_ptr<ModelVersion>>
@@ -45,8 +50,8 @@ Engine::Parts::open(const ModelSource &source) {
                         LoadedModel::create(std::move(program), device,
                                             stepsInFlight(), config.maxBatch));
   BETZ_RETURN_IF_ERROR(version->loaded->warmUp());
-  version->statistics.byWindows.reserve(
-      size_t(version->loaded->maxWindows()) + 1);
+  version->statistics.byWindows.reserve(size_t(version->loaded->maxWindows()) +
+                                        1);
   return version;
 }
 
@@ -101,8 +106,21 @@ RequestId Engine::submit(const Request &request, Callback callback) {
 
 void Engine::cancel(RequestId request) { parts->dispatcher->cancel(request); }
 
+std::variant<std::shared_ptr<StreamSession>, Error>
+Engine::openStream(const StreamOptions &options) {
+  auto used = parts->table.use(options.model, options.version);
+  if (Error *error = std::get_if<Error>(&used))
+    return std::move(*error);
+  ModelVersion *version = std::get<ModelVersion *>(used);
+  auto stream = parts->streams->open(options, *version->loaded);
+  parts->table.release(version);
+  return stream;
+}
+
 Statistics Engine::statistics() const {
-  return parts->dispatcher->statistics();
+  Statistics statistics = parts->dispatcher->statistics();
+  parts->streams->count(statistics.streams);
+  return statistics;
 }
 
 const EngineConfig &Engine::config() const { return parts->config; }

@@ -21,10 +21,9 @@ struct RealTimeConfig {
 struct StreamConfig {
   /// Streams open at once, in all models.
   int64_t maxStreams = 1000;
-  /// Events that a page holds, and bytes of the pool of pages; 0 bytes: a
-  /// quarter of the device's free memory, at most 256 MiB on a CPU.
+  /// Events that a page holds, and bytes of the pool of pages.
   int32_t pageEvents = 64;
-  int64_t poolBytes = 0;
+  int64_t poolBytes = 64 << 20;
   /// A stream that is neither pushed to nor advanced for so long is closed.
   std::chrono::nanoseconds idleTimeout = std::chrono::seconds(60);
   /// Decodes of one stream that may be unanswered at once.

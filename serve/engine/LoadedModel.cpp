@@ -61,9 +61,9 @@ LoadedModel::create(std::shared_ptr<const Program> program,
     return invalidArgument("the program's inputs have more than windows and "
                            "events as symbols, so it is no decoder");
   model->shared = program;
-  BETZ_ASSIGN_OR_RETURN(model->session,
-                        Session::create(std::move(program), std::move(device),
-                                        stepsInFlight));
+  BETZ_ASSIGN_OR_RETURN(
+      model->session,
+      Session::create(std::move(program), std::move(device), stepsInFlight));
   BETZ_RETURN_IF_ERROR(model->makeSchedule(maxBatch));
   int64_t windows = model->maxWindows(), events = 0;
   for (const ModelSchedule::Bucket &bucket : model->modelSchedule.buckets)
@@ -114,9 +114,8 @@ Status LoadedModel::check(const Windows &windows) const {
 
 Windows LoadedModel::pack(std::span<const Windows *const> requests,
                           Buffers &buffers) {
-  for (std::vector<int32_t> *of :
-       {&buffers.neuronId, &buffers.timeBin, &buffers.value,
-        &buffers.windowStart})
+  for (std::vector<int32_t> *of : {&buffers.neuronId, &buffers.timeBin,
+                                   &buffers.value, &buffers.windowStart})
     of->clear();
   buffers.rowSplits.assign(1, 0);
   for (const Windows *request : requests) {

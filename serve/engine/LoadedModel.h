@@ -34,7 +34,8 @@ public:
   /// Packs the requests' windows and starts them; each passed check(), and
   /// together they fit a bucket. At most stepsInFlight at once.
   Result<Step> start(std::span<const Windows *const> requests);
-  /// Waits for the step. f32 [step.windows, columns], until the step after next.
+  /// Waits for the step. f32 [step.windows, columns], until the step after
+  /// next.
   Result<std::span<const float>> finish(const Step &step);
 
   ModelSchedule &schedule() { return modelSchedule; }

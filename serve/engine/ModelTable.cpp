@@ -55,12 +55,12 @@ std::variant<ModelVersion *, Error> ModelTable::use(std::string_view name,
                  {}};
   }
   if (!entry || entry->state != ModelState::Ready)
-    return Error{ErrorKind::NotReady,
-                 fmt::format("model {} is {}", name,
-                             toString(entry ? entry->state
-                                            : model->second.begin()
-                                                  ->second.state)),
-                 {}};
+    return Error{
+        ErrorKind::NotReady,
+        fmt::format("model {} is {}", name,
+                    toString(entry ? entry->state
+                                   : model->second.begin()->second.state)),
+        {}};
   ++entry->current->uses;
   return entry->current.get();
 }
@@ -87,9 +87,9 @@ Status ModelTable::beginLoad(const std::string &name, std::string &version) {
     version = nextVersion(versions);
   Entry &entry = versions[version];
   if (entry.isLoading || entry.state == ModelState::Unloading)
-    return unavailable(fmt::format(
-        "model {} version {} is {} already; wait for that", name, version,
-        entry.isLoading ? "loading" : "unloading"));
+    return unavailable(
+        fmt::format("model {} version {} is {} already; wait for that", name,
+                    version, entry.isLoading ? "loading" : "unloading"));
   entry.isLoading = true;
   if (!entry.current)
     entry.state = ModelState::Loading;

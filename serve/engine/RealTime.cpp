@@ -20,9 +20,10 @@ Status pinTo(const std::vector<int> &cores) {
     CPU_SET(core, &set);
   }
   if (int error = pthread_setaffinity_np(pthread_self(), sizeof(set), &set))
-    return unavailable(fmt::format("cannot pin to cores {}: {}; name cores that "
-                                   "this process may use",
-                                   fmt::join(cores, ","), strerror(error)));
+    return unavailable(
+        fmt::format("cannot pin to cores {}: {}; name cores that "
+                    "this process may use",
+                    fmt::join(cores, ","), strerror(error)));
   return Status::ok();
 }
 
@@ -34,12 +35,11 @@ Status configureThread(const RealTimeConfig &config) {
   if (config.fifoPriority == 0)
     return Status::ok();
   const sched_param priority = {.sched_priority = config.fifoPriority};
-  if (int error =
-          pthread_setschedparam(pthread_self(), SCHED_FIFO, &priority))
-    return unavailable(fmt::format(
-        "cannot run under SCHED_FIFO at priority {}: {}; it needs "
-        "CAP_SYS_NICE or a limit of rtprio (ulimit -r)",
-        config.fifoPriority, strerror(error)));
+  if (int error = pthread_setschedparam(pthread_self(), SCHED_FIFO, &priority))
+    return unavailable(
+        fmt::format("cannot run under SCHED_FIFO at priority {}: {}; it needs "
+                    "CAP_SYS_NICE or a limit of rtprio (ulimit -r)",
+                    config.fifoPriority, strerror(error)));
   return Status::ok();
 }
 

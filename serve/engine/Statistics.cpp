@@ -34,8 +34,8 @@ ModelStatistics::ModelStatistics(std::string name, std::string version)
       actualOverPredicted(kRatios) {}
 
 Duration &ModelStatistics::computedBatches(int64_t size) {
-  auto place = std::ranges::lower_bound(byWindows, size, {},
-                                        &BatchStatistics::windows);
+  auto place =
+      std::ranges::lower_bound(byWindows, size, {}, &BatchStatistics::windows);
   if (place == byWindows.end() || place->windows != size)
     place = byWindows.insert(place, {.windows = size});
   return place->computed;

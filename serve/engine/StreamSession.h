@@ -37,6 +37,7 @@ struct StreamAnswer {
 };
 
 /// As Callback: once a decode, from a thread of the engine or inside advance().
+/// Must not call the stream that it is of.
 using StreamCallback = std::function<void(const StreamAnswer &)>;
 
 /// The recent events of one client. Events may come in any order; their order
@@ -73,11 +74,13 @@ public:
   virtual int32_t windowBins() const = 0;
   virtual int32_t strideBins() const = 0;
   virtual int64_t columns() const = 0;
-  /// Whether it was closed: by close(), by being idle, or with its model. All
-  /// calls then fail with Unavailable.
+  /// Whether it was closed, by close() or by being idle: push() and advance()
+  /// then fail with Unavailable. A stream outlives its model: its decodes go to
+  /// the version that is there, if any, when they are asked for.
   virtual bool isClosed() const = 0;
-  /// Gives its pages back and drops its decodes that wait (Cancelled). Dropping
-  /// the last reference does the same.
+  /// Gives its pages back and drops its decodes that wait (Cancelled). From any
+  /// thread. Without it the pages go back when the last reference is dropped
+  /// and the last decode answered.
   virtual void close() = 0;
 };
 

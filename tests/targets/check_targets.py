@@ -43,7 +43,7 @@ RUNTIME_USES = {
     "betz_train_loop": ["betz_session", "betz_io", "betz_train_data",
                         "betz_train_score"],
     # Requests to models on a device, without a socket.
-    "betz_serve_engine": ["betz_session"],
+    "betz_serve_engine": ["betz_session", "betz_decoder_info"],
     "betz_command_line": ["betz_base"],
     "betz_decoder_info": ["betz_io"],
     "betz_runtime_commands": ["betz_command_line", "betz_decoder_info",

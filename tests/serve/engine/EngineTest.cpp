@@ -30,8 +30,8 @@ TEST_F(EngineTest, WhatWaitsIsOneBatchAndEachGetsItsRows) {
   auto engine = makeEngine();
   load(*engine, decoder);
   std::vector<OwnedWindows> requests;
-  for (const std::vector<int> &lengths : std::vector<std::vector<int>>{
-           {3}, {0, 64}, {7, 1, 0}, {64}})
+  for (const std::vector<int> &lengths :
+       std::vector<std::vector<int>>{{3}, {0, 64}, {7, 1, 0}, {64}})
     requests.emplace_back(lengths, random);
   Gate gate(*engine, {.model = "sum", .windows = one.view()});
   std::vector<std::future<KeptAnswer>> answers;
@@ -67,9 +67,9 @@ TEST_F(EngineTest, WrongRequestsAreInvalidAndHarmNobody) {
               HasSubstr("value"));
   EXPECT_THAT(refuse(one, [](auto &w) { w.rowSplits.clear(); }),
               HasSubstr("at least one window"));
-  EXPECT_THAT(refuse(OwnedWindows({1, 1, 1, 1, 1, 1, 1, 1, 1}, random),
-                     [](auto &) {}),
-              HasSubstr("9 windows with 9 events"));
+  EXPECT_THAT(
+      refuse(OwnedWindows({1, 1, 1, 1, 1, 1, 1, 1, 1}, random), [](auto &) {}),
+      HasSubstr("9 windows with 9 events"));
   EXPECT_THAT(refuse(OwnedWindows({65}, random), [](auto &) {}),
               HasSubstr("65"));
   KeptAnswer good =
@@ -88,8 +88,7 @@ TEST_F(EngineTest, UnknownModels) {
       submit(*engine, {.model = "none", .windows = one.view()}).get();
   EXPECT_EQ(name.error, ErrorKind::UnknownModel);
   KeptAnswer version =
-      submit(*engine,
-             {.model = "sum", .version = "2", .windows = one.view()})
+      submit(*engine, {.model = "sum", .version = "2", .windows = one.view()})
           .get();
   EXPECT_EQ(version.error, ErrorKind::UnknownModel);
   EXPECT_EQ(version.message, "model sum has no version 2");

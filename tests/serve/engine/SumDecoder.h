@@ -39,12 +39,11 @@ struct SumDecoder {
     auto program = std::make_shared<Program>();
     program->symbols = {"batch", "events"};
     const Dim batch = {0, 1, 0}, events = {1, 1, 0};
-    program->inputs = {
-        {{"neuron_id", DType::I32, {events}}, "", {}},
-        {{"time_bin", DType::I32, {events}}, "", {}},
-        {{"value", DType::I32, {events}}, "", {}},
-        {{"row_splits", DType::I32, {{0, 1, 1}}}, "offsets", {}},
-        {{"window_start", DType::I32, {batch}}, "", 0}};
+    program->inputs = {{{"neuron_id", DType::I32, {events}}, "", {}},
+                       {{"time_bin", DType::I32, {events}}, "", {}},
+                       {{"value", DType::I32, {events}}, "", {}},
+                       {{"row_splits", DType::I32, {{0, 1, 1}}}, "offsets", {}},
+                       {{"window_start", DType::I32, {batch}}, "", 0}};
     program->outputs = {
         {"behavior", DType::F32, {batch, Dim::constant(kColumns)}}};
     program->splitsChecks = {{3, 1, kMaxEvents}};
@@ -80,11 +79,12 @@ private:
     const Dim batch = {0, 1, 0};
     TargetVariant target;
     target.target = "cpu";
-    target.derived = {{{"table",
-                        DType::F32,
-                        {Dim::constant(kNeurons), Dim::constant(kColumns)}},
-                       0},
-                      {{"bias", DType::F32, {Dim::constant(kColumns + 1)}}, 128}};
+    target.derived = {
+        {{"table",
+          DType::F32,
+          {Dim::constant(kNeurons), Dim::constant(kColumns)}},
+         0},
+        {{"bias", DType::F32, {Dim::constant(kColumns + 1)}}, 128}};
     target.derivedData = {"cpu.derived", *weights};
     target.kernels = {
         {"sum_window", "sum_window", "decoder", {{{batch, 1}}}, "{}"}};
@@ -97,14 +97,15 @@ private:
   static LaunchPlan plan(int64_t windows) {
     LaunchPlan plan;
     plan.capacity = {windows, windows * kMaxEvents};
-    plan.launches = {{0, {{BufferKind::Input, 0, 0},
-                          {BufferKind::Input, 1, 0},
-                          {BufferKind::Input, 2, 0},
-                          {BufferKind::Input, 3, 0},
-                          {BufferKind::Input, 4, 0},
-                          {BufferKind::Derived, 0, 0},
-                          {BufferKind::Derived, 1, 0},
-                          {BufferKind::Output, 0, 0}}}};
+    plan.launches = {{0,
+                      {{BufferKind::Input, 0, 0},
+                       {BufferKind::Input, 1, 0},
+                       {BufferKind::Input, 2, 0},
+                       {BufferKind::Input, 3, 0},
+                       {BufferKind::Input, 4, 0},
+                       {BufferKind::Derived, 0, 0},
+                       {BufferKind::Derived, 1, 0},
+                       {BufferKind::Output, 0, 0}}}};
     return plan;
   }
 };
