@@ -15,11 +15,9 @@ OpenStream::OpenStream(StreamTable &table, StreamOptions given,
   const size_t events =
       size_t(std::min(shape.maxEvents, table.pool->capacity()));
   for (Pending &one : pending)
-    for (std::vector<int32_t> *of :
-         {&one.neuronId, &one.timeBin, &one.value})
+    for (std::vector<int32_t> *of : {&one.neuronId, &one.timeBin, &one.value})
       of->resize(events);
-  pages.entries.reserve(
-      events / size_t(table.config.streams.pageEvents) + 2);
+  pages.entries.reserve(events / size_t(table.config.streams.pageEvents) + 2);
   ++counts->open;
 }
 
@@ -115,9 +113,8 @@ void OpenStream::fill(Pending &one, int32_t endBin, int64_t begin,
   one.endBin = endBin;
   one.windowStart = endBin - options.windowBins;
   one.rowSplits[1] = int32_t(end - begin);
-  table.pool->read(
-      pages, history, begin, end,
-      {one.neuronId.data(), one.timeBin.data(), one.value.data()});
+  table.pool->read(pages, history, begin, end,
+                   {one.neuronId.data(), one.timeBin.data(), one.value.data()});
 }
 
 void OpenStream::submit(Pending &one) {

@@ -16,9 +16,8 @@ Result<std::unique_ptr<PagePool>>
 PagePool::create(Device &device, int64_t bytes, int32_t pageEvents) {
   const int64_t pages = bytes / (pageEvents * kEventBytes);
   if (pageEvents < 1 || pages < 1)
-    return invalidArgument(
-        fmt::format("a pool of {} bytes holds no page of {} events", bytes,
-                    pageEvents));
+    return invalidArgument(fmt::format(
+        "a pool of {} bytes holds no page of {} events", bytes, pageEvents));
   const size_t size = size_t(pages * pageEvents * kEventBytes);
   BETZ_ASSIGN_OR_RETURN(std::unique_ptr<Buffer> memory,
                         device.allocate(size, MemoryKind::Device));
@@ -33,8 +32,7 @@ PagePool::PagePool(std::unique_ptr<Buffer> memory, size_t pages,
                    int32_t pageEvents)
     : pageEvents(pageEvents), memory(std::move(memory)), pages(pages) {
   for (size_t page = 0; page < pages; ++page)
-    this->pages[page].place =
-        freePages.insert(freePages.end(), int32_t(page));
+    this->pages[page].place = freePages.insert(freePages.end(), int32_t(page));
 }
 
 int32_t *PagePool::field(int32_t page, int index) const {
@@ -62,8 +60,8 @@ void PagePool::read(Tenant &tenant, const StreamHistory &history, int64_t begin,
 }
 
 void PagePool::forgetBefore(Tenant &tenant, int64_t page) {
-  const int64_t gone = std::min(page - tenant.firstPage,
-                                int64_t(tenant.entries.size()));
+  const int64_t gone =
+      std::min(page - tenant.firstPage, int64_t(tenant.entries.size()));
   for (int64_t i = 0; i < gone; ++i)
     release(tenant.entries[size_t(i)]);
   tenant.entries.erase(tenant.entries.begin(), tenant.entries.begin() + gone);
@@ -86,12 +84,11 @@ PagePool::Tenant::Entry &PagePool::bring(Tenant &tenant,
     ++counts.pageHits;
   }
   Tenant::Entry &entry = tenant.entries[index];
-  usedPages.splice(usedPages.end(), usedPages,
-                   pages[size_t(entry.page)].place);
+  usedPages.splice(usedPages.end(), usedPages, pages[size_t(entry.page)].place);
   // Events before the history's first are of no window any more.
   int64_t from = std::max(number * pageEvents + entry.filled, history.first());
-  counts.bytesUploaded += uint64_t(std::max<int64_t>(end - from, 0) *
-                                   kEventBytes);
+  counts.bytesUploaded +=
+      uint64_t(std::max<int64_t>(end - from, 0) * kEventBytes);
   for (; from < end; ++from) {
     const StreamEvent &event = history.at(from);
     const int64_t slot = from - number * pageEvents;

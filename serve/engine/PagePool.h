@@ -10,10 +10,10 @@
 
 namespace betz::serve {
 
-/// Pages of a fixed number of events in memory that is allocated once. Page p of
-/// a stream holds its events [p * pageEvents, (p + 1) * pageEvents). A stream
-/// whose pages were taken for another gets them filled again from its history,
-/// so what is read never depends on it. Thread-safe.
+/// Pages of a fixed number of events in memory that is allocated once. Page p
+/// of a stream holds its events [p * pageEvents, (p + 1) * pageEvents). A
+/// stream whose pages were taken for another gets them filled again from its
+/// history, so what is read never depends on it. Thread-safe.
 class PagePool {
 public:
   /// The pages of one stream; leave() gives them back.
@@ -33,13 +33,13 @@ public:
   };
 
   /// The device's own memory where the host reaches it, else pinned memory.
-  static Result<std::unique_ptr<PagePool>>
-  create(Device &device, int64_t bytes, int32_t pageEvents);
+  static Result<std::unique_ptr<PagePool>> create(Device &device, int64_t bytes,
+                                                  int32_t pageEvents);
 
   /// Events that all pages hold together.
   int64_t capacity() const { return int64_t(pages.size()) * pageEvents; }
-  /// Copies events [begin, end) of a history, at most capacity() less two pages,
-  /// to `to`; those not on a page yet are put there first.
+  /// Copies events [begin, end) of a history, at most capacity() less two
+  /// pages, to `to`; those not on a page yet are put there first.
   void read(Tenant &tenant, const StreamHistory &history, int64_t begin,
             int64_t end, const Destination &to);
   void leave(Tenant &tenant);

@@ -24,13 +24,12 @@ Status StreamHistory::check(std::span<const StreamEvent> events) const {
   for (size_t i = 0; i < events.size(); ++i) {
     const StreamEvent &event = events[i];
     if (event.neuron < 0 || event.neuron >= limits.neurons)
-      return invalidArgument(
-          fmt::format("event {}: neuron {} is not below {}", i, event.neuron,
-                      limits.neurons));
+      return invalidArgument(fmt::format("event {}: neuron {} is not below {}",
+                                         i, event.neuron, limits.neurons));
     if (event.bin < 0 || event.value < 0)
-      return invalidArgument(fmt::format(
-          "event {}: bin {} and value {} must be 0 or more", i, event.bin,
-          event.value));
+      return invalidArgument(
+          fmt::format("event {}: bin {} and value {} must be 0 or more", i,
+                      event.bin, event.value));
   }
   if (int64_t(open.size() + events.size()) <= limits.openEvents)
     return Status::ok();
@@ -41,7 +40,8 @@ Status StreamHistory::check(std::span<const StreamEvent> events) const {
 }
 
 bool StreamHistory::insert(const StreamEvent &event) {
-  const auto place = std::ranges::lower_bound(open, placeOf(event), {}, placeOf);
+  const auto place =
+      std::ranges::lower_bound(open, placeOf(event), {}, placeOf);
   const bool isNew = place == open.end() || placeOf(*place) != placeOf(event);
   StreamEvent &kept = isNew ? *open.insert(place, event) : *place;
   const int64_t sum = isNew ? event.value : int64_t(kept.value) + event.value;
@@ -70,11 +70,10 @@ void StreamHistory::close(int32_t bin) {
 
 int64_t StreamHistory::find(int32_t bin) const {
   const auto begin = closed.begin() + ptrdiff_t(dropped);
-  const auto place =
-      std::lower_bound(begin, closed.end(), bin,
-                       [](const StreamEvent &event, int32_t wanted) {
-                         return event.bin < wanted;
-                       });
+  const auto place = std::lower_bound(
+      begin, closed.end(), bin, [](const StreamEvent &event, int32_t wanted) {
+        return event.bin < wanted;
+      });
   return firstKept + (place - begin);
 }
 

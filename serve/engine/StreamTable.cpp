@@ -62,9 +62,8 @@ StreamTable::create(const EngineConfig &config, Dispatcher &dispatcher,
   BETZ_ASSIGN_OR_RETURN(table->pool,
                         PagePool::create(device, config.streams.poolBytes,
                                          config.streams.pageEvents));
-  table->janitor = std::thread([self = table.get()] {
-    self->closeIdleStreams();
-  });
+  table->janitor =
+      std::thread([self = table.get()] { self->closeIdleStreams(); });
   return table;
 }
 

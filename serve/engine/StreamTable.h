@@ -12,9 +12,8 @@ class OpenStream;
 class StreamTable {
 public:
   /// `dispatcher` and `device` must outlive it.
-  static Result<std::unique_ptr<StreamTable>> create(const EngineConfig &config,
-                                                     Dispatcher &dispatcher,
-                                                     Device &device);
+  static Result<std::unique_ptr<StreamTable>>
+  create(const EngineConfig &config, Dispatcher &dispatcher, Device &device);
   /// Closes every stream.
   ~StreamTable();
 

@@ -23,8 +23,8 @@ public:
   }
   void waitFor(size_t count) {
     std::unique_lock lock(mutex);
-    ASSERT_TRUE(changed.wait_for(lock, 10s,
-                                 [&] { return rows.size() >= count; }));
+    ASSERT_TRUE(
+        changed.wait_for(lock, 10s, [&] { return rows.size() >= count; }));
   }
   const KeptAnswer &at(int32_t endBin) { return rows.at(endBin); }
   size_t size() {
@@ -105,8 +105,7 @@ TEST_F(StreamTest, AThousandWindowsAreAsFromScratch) {
   answers.waitFor(1000);
   for (int32_t end = 4; end <= 4000; end += 4) {
     ASSERT_FALSE(answers.at(end).error) << answers.at(end).message;
-    ASSERT_EQ(answers.at(end).behavior,
-              fromScratch(decoder, counted, 20, end))
+    ASSERT_EQ(answers.at(end).behavior, fromScratch(decoder, counted, 20, end))
         << end;
   }
   const StreamStatistics statistics = engine->statistics().streams;
@@ -221,10 +220,10 @@ TEST_F(StreamTest, LimitsAndClosing) {
   EXPECT_EQ(engine->statistics().streams.open, 1);
   second.reset();
   EXPECT_EQ(engine->statistics().streams.open, 0);
-  EXPECT_EQ(std::get<Error>(engine->openStream(
-                                {.model = "sum", .windowBins = 21}))
-                .kind,
-            ErrorKind::Invalid);
+  EXPECT_EQ(
+      std::get<Error>(engine->openStream({.model = "sum", .windowBins = 21}))
+          .kind,
+      ErrorKind::Invalid);
 }
 
 TEST_F(StreamTest, IdleStreamsAreClosed) {
@@ -248,6 +247,19 @@ TEST_F(StreamTest, AStreamOutlivesItsEngine) {
   engine.reset();
   EXPECT_TRUE(stream->isClosed());
   EXPECT_FALSE(stream->push({}).isOk());
+}
+
+TEST(ClosedLoopExample, DecodesAtEachStride) {
+  const auto path = SumDecoder(1).write("closed_loop");
+  FILE *pipe = popen((BETZ_CLOSED_LOOP " " + path.string()).c_str(), "r");
+  ASSERT_TRUE(pipe);
+  int decodes = 0, bin = 0;
+  float x = 0, y = 0;
+  while (fscanf(pipe, "bin %d: %f %f\n", &bin, &x, &y) == 3)
+    EXPECT_EQ(bin, 4 * ++decodes);
+  EXPECT_EQ(pclose(pipe), 0);
+  EXPECT_EQ(decodes, 25);
+  std::filesystem::remove(path);
 }
 
 } // namespace
