@@ -12,6 +12,7 @@ int main(int argc, char **argv) {
   betz::addDumpCommand(line);
   betz::addBenchCommand(line);
   betz::addTuneCommand(line);
+  betz::addLoadCommand(line);
   betz::addTrainCommand(line);
   betz::addEvalCommand(line, &folder);
   betz::addDataCommand(line);

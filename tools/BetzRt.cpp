@@ -8,6 +8,7 @@ int main(int argc, char **argv) {
   betz::addEvalCommand(line);
   betz::addBenchCommand(line);
   betz::addTuneCommand(line);
+  betz::addLoadCommand(line);
   betz::addDataCommand(line);
   betz::addTrainPreparedCommand(line);
   return line.run(argc, argv);

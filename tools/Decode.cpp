@@ -5,6 +5,7 @@
 #include "runtime/base/Progress.h"
 #include "runtime/io/Nwb.h"
 #include "runtime/io/Windows.h"
+#include "serve/engine/DecoderPorts.h"
 #include "tools/DecoderInfo.h"
 #include "tools/OpenProgram.h"
 
@@ -74,63 +75,27 @@ class WindowRunner {
 public:
   static Result<WindowRunner> create(Session &session);
 
-  int64_t columns() const { return int64_t(values.size()); }
+  int64_t columns() const { return ports.columns; }
   /// The most events that a window may have.
-  int64_t maxEvents() const { return mostEvents; }
+  int64_t maxEvents() const { return ports.maxEvents; }
   /// Decodes `batch`, one window; adds the step's seconds to `seconds`.
   Status run(const WindowBatch &batch, std::vector<double> &seconds);
   /// The last window's output.
   std::span<const float> output() const { return values; }
 
 private:
-  explicit WindowRunner(Session &session) : session(&session) {}
+  WindowRunner(Session &session, const serve::DecoderPorts &ports)
+      : session(&session), ports(ports), values(size_t(ports.columns)) {}
 
   Session *session;
-  uint32_t neuronId = 0, timeBin = 0, value = 0, rowSplits = 0;
-  uint32_t behavior = 0;
-  int64_t mostEvents = INT64_MAX;
+  serve::DecoderPorts ports;
   std::vector<float> values;
 };
 
-Result<uint32_t> findInput(const Program &program, std::string_view name) {
-  for (size_t i = 0; i < program.inputs.size(); ++i)
-    if (program.inputs[i].tensor.name == name)
-      return uint32_t(i);
-  return invalidArgument(fmt::format(
-      "the program has no input {}, so it is no decoder of spikes", name));
-}
-
 Result<WindowRunner> WindowRunner::create(Session &session) {
-  const Program &program = session.program();
-  WindowRunner runner(session);
-  BETZ_ASSIGN_OR_RETURN(runner.neuronId, findInput(program, "neuron_id"));
-  BETZ_ASSIGN_OR_RETURN(runner.timeBin, findInput(program, "time_bin"));
-  BETZ_ASSIGN_OR_RETURN(runner.value, findInput(program, "value"));
-  BETZ_ASSIGN_OR_RETURN(runner.rowSplits, findInput(program, "row_splits"));
-  for (const SplitsCheck &check : program.splitsChecks)
-    if (check.input == runner.rowSplits)
-      runner.mostEvents = check.maxRows;
-  for (size_t i = 0; i < program.inputs.size(); ++i)
-    if (!program.inputs[i].defaultValue && i != runner.neuronId &&
-        i != runner.timeBin && i != runner.value && i != runner.rowSplits)
-      return invalidArgument(
-          fmt::format("the program's input {} is not something that a "
-                      "recording gives",
-                      program.inputs[i].tensor.name));
-  for (size_t i = 0; i < program.outputs.size(); ++i) {
-    const TensorSpec &output = program.outputs[i];
-    if (output.name != "behavior")
-      continue;
-    if (output.dtype != DType::F32 || output.shape.size() != 2 ||
-        output.shape[0].symbol < 0 || output.shape[1].symbol >= 0)
-      return invalidArgument("the program's output behavior is not "
-                             "f32 [windows, columns]");
-    runner.behavior = uint32_t(i);
-    runner.values.resize(size_t(output.shape[1].plus));
-    return runner;
-  }
-  return invalidArgument("the program has no output behavior; compile it with "
-                         "--outputs behavior");
+  BETZ_ASSIGN_OR_RETURN(serve::DecoderPorts ports,
+                        serve::findDecoderPorts(session.program()));
+  return WindowRunner(session, ports);
 }
 
 Status WindowRunner::run(const WindowBatch &batch,
@@ -139,12 +104,12 @@ Status WindowRunner::run(const WindowBatch &batch,
   const int64_t splits[] = {int64_t(batch.rowSplits.size())};
   const int64_t shape[] = {splits[0] - 1, columns()};
   const InputBinding inputs[] = {
-      {neuronId, DType::I32, batch.neuronId.data(), events},
-      {timeBin, DType::I32, batch.timeBin.data(), events},
-      {value, DType::I32, batch.value.data(), events},
-      {rowSplits, DType::I32, batch.rowSplits.data(), splits}};
+      {ports.neuronId, DType::I32, batch.neuronId.data(), events},
+      {ports.timeBin, DType::I32, batch.timeBin.data(), events},
+      {ports.value, DType::I32, batch.value.data(), events},
+      {ports.rowSplits, DType::I32, batch.rowSplits.data(), splits}};
   const OutputBinding outputs[] = {
-      {behavior, DType::F32, values.data(), shape}};
+      {ports.behavior, DType::F32, values.data(), shape}};
   Clock::time_point start = Clock::now();
   Status status = session->run(inputs, outputs);
   seconds.push_back(secondsSince(start));

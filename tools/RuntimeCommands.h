@@ -16,6 +16,8 @@ void addEvalCommand(CommandLine &line, const EvalFolder *folder = nullptr);
 void addBenchCommand(CommandLine &line);
 /// `tune M.betz`: pick kernels' tiles on a GPU.
 void addTuneCommand(CommandLine &line);
+/// `load M.betz`: measure the server under load.
+void addLoadCommand(CommandLine &line);
 /// `data inspect|synth|protocol|lint`: recordings and protocols.
 void addDataCommand(CommandLine &line);
 /// `train FOLDER`: a run that `betz train --compile-only` prepared.

@@ -44,13 +44,15 @@ RUNTIME_USES = {
                         "betz_train_score"],
     # Requests to models on a device, without a socket.
     "betz_serve_engine": ["betz_session", "betz_decoder_info"],
+    "betz_serve_load": ["betz_serve_engine"],
     "betz_command_line": ["betz_base"],
     "betz_decoder_info": ["betz_io"],
     "betz_runtime_commands": ["betz_command_line", "betz_decoder_info",
                               "betz_session", "betz_io",
                               "betz_codegen_common", "betz_codegen_cuda",
                               "betz_codegen_tune", "betz_train_loop",
-                              "betz_train_report"],
+                              "betz_train_report",
+                              "betz_serve_load"],
     "betz-rt": ["betz_runtime_commands"],
 }
 COMPILER_USES = {
