@@ -1,6 +1,6 @@
 // `load M.betz --in-process`: how the server does under load, without a socket.
-#include "runtime/base/Json.h"
 #include "runtime/base/File.h"
+#include "runtime/base/Json.h"
 #include "serve/load/LoadReport.h"
 #include "tools/RuntimeCommands.h"
 
@@ -62,9 +62,9 @@ Status runLoops(const LoadCommandOptions &options,
     return Status::ok();
   BETZ_ASSIGN_OR_RETURN(std::shared_ptr<const Program> program,
                         readProgram(options.program));
-  BETZ_ASSIGN_OR_RETURN(std::shared_ptr<Device> device,
-                        openDevice(options.engine.device,
-                                   {.threads = options.engine.threads}));
+  BETZ_ASSIGN_OR_RETURN(
+      std::shared_ptr<Device> device,
+      openDevice(options.engine.device, {.threads = options.engine.threads}));
   for (int64_t windows : options.loops) {
     BETZ_ASSIGN_OR_RETURN(serve::LoadResult result,
                           serve::runBatchLoop(program, device, load, windows));

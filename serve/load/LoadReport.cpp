@@ -9,8 +9,8 @@ struct Percentile {
   const char *name;
   double part;
 };
-constexpr Percentile kPercentiles[] = {{"p50", .5},     {"p90", .9},
-                                       {"p99", .99},    {"p99.9", .999},
+constexpr Percentile kPercentiles[] = {{"p50", .5},       {"p90", .9},
+                                       {"p99", .99},      {"p99.9", .999},
                                        {"p99.99", .9999}, {"max", 1}};
 
 double toMilliseconds(std::chrono::nanoseconds time) {
@@ -18,9 +18,9 @@ double toMilliseconds(std::chrono::nanoseconds time) {
 }
 
 double meanBatch(const LoadResult &result) {
-  return result.latencies.empty() ? 0
-                                  : double(result.batchWindows) /
-                                        double(result.latencies.size());
+  return result.latencies.empty()
+             ? 0
+             : double(result.batchWindows) / double(result.latencies.size());
 }
 
 } // namespace

@@ -6,8 +6,9 @@
 
 namespace betz::serve {
 
-/// {"name", "elapsed_s", "sent", "answered", "on_time", "per_s", "on_time_per_s",
-/// "mean_batch", "latency_ms": {"p50", ..., "max"}, "errors": {"late": 3}}.
+/// {"name", "elapsed_s", "sent", "answered", "on_time", "per_s",
+/// "on_time_per_s", "mean_batch", "latency_ms": {"p50", ..., "max"}, "errors":
+/// {"late": 3}}.
 Json toJson(const LoadResult &result);
 
 /// One line a run, on standard output.

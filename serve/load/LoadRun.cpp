@@ -80,10 +80,9 @@ public:
                            ? options.deadline
                            : engine->config().defaultDeadline;
     const Clock::time_point deadline = due + limit;
-    const Request request = {
-        .model = options.model,
-        .windows = windows[next++ % windows.size()].view(),
-        .deadline = deadline};
+    const Request request = {.model = options.model,
+                             .windows = windows[next++ % windows.size()].view(),
+                             .deadline = deadline};
     engine->submit(request, [&collector, due, deadline](const Answer &answer) {
       collector.add(due, deadline, answer);
     });
@@ -120,9 +119,9 @@ Result<LoadWindows> randomWindows(const Program &program, int64_t count,
                                   int64_t events, uint32_t seed) {
   BETZ_ASSIGN_OR_RETURN(DecoderPorts ports, findDecoderPorts(program));
   if (events < 0 || events > ports.maxEvents)
-    return invalidArgument(fmt::format(
-        "{} events a window; the program takes 0 to {}", events,
-        ports.maxEvents));
+    return invalidArgument(
+        fmt::format("{} events a window; the program takes 0 to {}", events,
+                    ports.maxEvents));
   std::mt19937 random(seed);
   LoadWindows windows;
   auto fill = [&](std::vector<int32_t> &ids, uint32_t input) {

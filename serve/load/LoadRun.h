@@ -19,7 +19,7 @@ Result<LoadWindows> randomWindows(const Program &program, int64_t count,
                                   int64_t events, uint32_t seed);
 
 struct LoadOptions {
-  std::string model;
+  std::string model = {};
   std::chrono::nanoseconds length = std::chrono::seconds(5);
   /// Events of a window; each request is one window, out of some different.
   int64_t events = 256;

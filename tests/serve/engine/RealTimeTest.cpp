@@ -109,22 +109,23 @@ TEST(RealTime, TheEnginesThreadIsPinned) {
   std::mt19937 random(1);
   OwnedWindows one({1}, random);
   std::promise<cpu_set_t> seen;
-  engine->submit({.model = "sum", .windows = one.view()},
-                 [&](const Answer &) {
-                   cpu_set_t set;
-                   sched_getaffinity(0, sizeof(set), &set);
-                   seen.set_value(set);
-                 });
+  engine->submit({.model = "sum", .windows = one.view()}, [&](const Answer &) {
+    cpu_set_t set;
+    sched_getaffinity(0, sizeof(set), &set);
+    seen.set_value(set);
+  });
   const cpu_set_t set = seen.get_future().get();
   EXPECT_EQ(CPU_COUNT(&set), 1);
   EXPECT_TRUE(CPU_ISSET(core, &set));
 }
 
 TEST(RealTime, CoresThatAreNotThere) {
-  EXPECT_THAT(Engine::create({.realTime = {.cores = {5000}}}).status().message(),
-              HasSubstr("no core 5000"));
-  EXPECT_THAT(Engine::create({.realTime = {.cores = {1000}}}).status().message(),
-              HasSubstr("cannot pin to cores 1000"));
+  EXPECT_THAT(
+      Engine::create({.realTime = {.cores = {5000}}}).status().message(),
+      HasSubstr("no core 5000"));
+  EXPECT_THAT(
+      Engine::create({.realTime = {.cores = {1000}}}).status().message(),
+      HasSubstr("cannot pin to cores 1000"));
 }
 
 TEST(RealTime, FifoOrTheReasonWhyNot) {

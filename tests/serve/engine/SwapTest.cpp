@@ -123,11 +123,12 @@ TEST_F(SwapTest, TwoModelsShareTheDevice) {
   Gate gate(*engine, {.model = "a", .windows = one.view()});
   std::vector<std::future<KeptAnswer>> answers;
   for (int i = 0; i < 6; ++i)
-    answers.push_back(submit(
-        *engine, {.model = i % 2 ? "b" : "a", .windows = one.view()}));
+    answers.push_back(
+        submit(*engine, {.model = i % 2 ? "b" : "a", .windows = one.view()}));
   gate.open();
   for (int i = 0; i < 6; ++i)
-    EXPECT_EQ(answers[size_t(i)].get().behavior, i % 2 ? fromSecond : fromFirst);
+    EXPECT_EQ(answers[size_t(i)].get().behavior,
+              i % 2 ? fromSecond : fromFirst);
 }
 
 TEST_F(SwapTest, AStreamGoesOnWithTheNewVersion) {
@@ -145,11 +146,11 @@ TEST_F(SwapTest, AStreamGoesOnWithTheNewVersion) {
                     .isOk());
     return promise.get_future().get();
   };
-  EXPECT_EQ(decodeAt(4).behavior, std::vector(first.bias.begin(),
-                                              first.bias.begin() + 3));
+  EXPECT_EQ(decodeAt(4).behavior,
+            std::vector(first.bias.begin(), first.bias.begin() + 3));
   load(*engine, second, "sum", "1");
-  EXPECT_EQ(decodeAt(8).behavior, std::vector(second.bias.begin(),
-                                              second.bias.begin() + 3));
+  EXPECT_EQ(decodeAt(8).behavior,
+            std::vector(second.bias.begin(), second.bias.begin() + 3));
   ASSERT_TRUE(engine->unload("sum").isOk());
   EXPECT_EQ(decodeAt(12).error, ErrorKind::UnknownModel);
 }

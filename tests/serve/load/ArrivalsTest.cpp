@@ -16,8 +16,9 @@ int64_t countBetween(const std::vector<std::chrono::nanoseconds> &times,
 }
 
 TEST(Arrivals, TheRateInTheMeanAndAscending) {
-  for (ArrivalPattern pattern : {ArrivalPattern::Poisson,
-                                 ArrivalPattern::Bursts, ArrivalPattern::Ramp}) {
+  for (ArrivalPattern pattern :
+       {ArrivalPattern::Poisson, ArrivalPattern::Bursts,
+        ArrivalPattern::Ramp}) {
     const auto times = arrivalTimes(pattern, 1000, 10s, 3);
     EXPECT_NEAR(double(times.size()), 10000, 1300) << toString(pattern);
     EXPECT_TRUE(std::ranges::is_sorted(times));

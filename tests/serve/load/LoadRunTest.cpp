@@ -40,8 +40,7 @@ TEST(LoadRun, AnOpenLoopRefusesWhatIsTooMuch) {
   auto engine = makeEngine();
   load(*engine, SumDecoder(1, 0.004f), "sum", "", 2);
   auto result = runOpenLoop(
-      *engine,
-      {.model = "sum", .length = 1s, .events = 10, .deadline = 60ms},
+      *engine, {.model = "sum", .length = 1s, .events = 10, .deadline = 60ms},
       ArrivalPattern::Poisson, 1000);
   ASSERT_TRUE(result.isOk()) << result.status().message();
   const uint64_t late = result->errors[size_t(ErrorKind::Late)] +
