@@ -15,6 +15,7 @@ int main(int argc, char **argv) {
   betz::addLoadCommand(line);
   betz::addTrainCommand(line);
   betz::addEvalCommand(line, &folder);
+  betz::addServeCommand(line);
   betz::addDataCommand(line);
   betz::addInterpretCommand(line);
   return line.run(argc, argv);

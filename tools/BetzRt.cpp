@@ -9,6 +9,7 @@ int main(int argc, char **argv) {
   betz::addBenchCommand(line);
   betz::addTuneCommand(line);
   betz::addLoadCommand(line);
+  betz::addServeCommand(line);
   betz::addDataCommand(line);
   betz::addTrainPreparedCommand(line);
   return line.run(argc, argv);

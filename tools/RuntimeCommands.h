@@ -16,6 +16,8 @@ void addEvalCommand(CommandLine &line, const EvalFolder *folder = nullptr);
 void addBenchCommand(CommandLine &line);
 /// `tune M.betz`: pick kernels' tiles on a GPU.
 void addTuneCommand(CommandLine &line);
+/// `serve M.betz...`: models behind one port.
+void addServeCommand(CommandLine &line);
 /// `load M.betz`: measure the server under load.
 void addLoadCommand(CommandLine &line);
 /// `data inspect|synth|protocol|lint`: recordings and protocols.
