@@ -60,7 +60,7 @@ Status run(const ServeOptions &options) {
     BETZ_RETURN_IF_ERROR(engine->load({path, name, {}}));
   BETZ_ASSIGN_OR_RETURN(std::unique_ptr<serve::Server> server,
                         serve::Server::create(*engine, config, sources));
-  fmt::print("serving {} model{} on {}://{}:{} ({})\n", sources.size(),
+  fmt::print("serving {} model{} on {}://{}:{}, {}\n", sources.size(),
              sources.size() == 1 ? "" : "s",
              config.tlsCertificate.empty() ? "http" : "https", config.host,
              server->port(), engine->deviceName());
