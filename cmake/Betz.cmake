@@ -16,16 +16,24 @@ target_link_options(betz_flags INTERFACE -fuse-ld=lld -Wl,--gc-sections
                                          -Wl,--as-needed)
 target_compile_options(betz_flags INTERFACE -ffunction-sections
                                             -fdata-sections)
-if(BETZ_SANITIZE)
+if(BETZ_SANITIZE STREQUAL "thread")
+  target_compile_options(betz_flags INTERFACE -fsanitize=thread)
+  target_link_options(betz_flags INTERFACE -fsanitize=thread)
+elseif(BETZ_SANITIZE)
   # fuzzer-no-link: the fuzzers see which branches of the libraries they reach.
   target_compile_options(
     betz_flags INTERFACE -fsanitize=address,undefined,fuzzer-no-link
-                         -fno-sanitize-recover=all -fno-omit-frame-pointer)
+                         -fno-sanitize-recover=all -fno-omit-frame-pointer
+                         -fsanitize-ignorelist=${CMAKE_CURRENT_LIST_DIR}/sanitizer-ignorelist.txt)
   target_link_options(betz_flags INTERFACE -fsanitize=address,undefined)
 else()
   # One binary must run on any glibc as new as Debian 12's.
   target_link_options(betz_flags INTERFACE -static-libstdc++ -static-libgcc)
 endif()
+
+find_package(fmt REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(GTest REQUIRED)
 
 # CUDA is found when the program runs; only its headers are needed to build, and
 # a build without them has stubs in their place.
