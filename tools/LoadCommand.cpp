@@ -2,6 +2,7 @@
 #include "runtime/base/File.h"
 #include "runtime/base/Json.h"
 #include "serve/load/LoadReport.h"
+#include "serve/load/StreamRun.h"
 #include "tools/RuntimeCommands.h"
 
 #include <fmt/format.h>
@@ -15,6 +16,8 @@ struct LoadCommandOptions {
   serve::EngineConfig engine;
   std::vector<int64_t> loops, closed;
   std::vector<double> open;
+  std::vector<int64_t> streams;
+  int64_t strides = 100;
   std::string pattern = "poisson";
   double seconds = 5;
   double deadlineMs = 0;
@@ -40,17 +43,21 @@ Status check(const LoadCommandOptions &options) {
   if (!options.inProcess)
     return invalidArgument("give --in-process: load drives the engine in its "
                            "own process");
-  if (options.loops.empty() && options.closed.empty() && options.open.empty())
-    return invalidArgument("nothing to run: give --loop, --closed or --open");
+  if (options.loops.empty() && options.closed.empty() && options.open.empty() &&
+      options.streams.empty())
+    return invalidArgument(
+        "nothing to run: give --loop, --closed, --open or --streams");
   auto below = [](auto least) {
     return [least](auto value) { return !(value >= least); };
   };
   if (std::ranges::any_of(options.loops, below(1)) ||
       std::ranges::any_of(options.closed, below(1)) ||
       std::ranges::any_of(options.open, below(0.001)) ||
-      !(options.seconds > 0) || !(options.deadlineMs >= 0))
-    return invalidArgument("--loop, --closed, --open and --seconds are above "
-                           "0, --deadline-ms 0 or more");
+      std::ranges::any_of(options.streams, below(1)) ||
+      !(options.seconds > 0) || !(options.deadlineMs >= 0) ||
+      options.strides < 1)
+    return invalidArgument("--loop, --closed, --open, --streams, --strides and "
+                           "--seconds are above 0, --deadline-ms 0 or more");
   return checkOutputs({options.json}, {options.program});
 }
 
@@ -97,6 +104,62 @@ Status runEngine(const LoadCommandOptions &options,
   return Status::ok();
 }
 
+/// Streams on an engine of their own, beside a bare model that checks them.
+Status runStreams(const LoadCommandOptions &options,
+                  const serve::LoadOptions &load,
+                  std::vector<serve::StreamRunResult> &results) {
+  if (options.streams.empty())
+    return Status::ok();
+  serve::EngineConfig config = options.engine;
+  config.maxQueue = config.streams.maxStreams =
+      std::max(config.maxQueue, *std::ranges::max_element(options.streams));
+  BETZ_ASSIGN_OR_RETURN(std::unique_ptr<serve::Engine> engine,
+                        serve::Engine::create(config));
+  BETZ_RETURN_IF_ERROR(
+      engine->load({.path = options.program, .name = load.model}));
+  BETZ_ASSIGN_OR_RETURN(std::shared_ptr<const Program> program,
+                        readProgram(options.program));
+  BETZ_ASSIGN_OR_RETURN(std::shared_ptr<Device> device,
+                        openDevice(config.device, {.threads = config.threads}));
+  BETZ_ASSIGN_OR_RETURN(
+      std::unique_ptr<serve::LoadedModel> scratch,
+      serve::LoadedModel::create(std::move(program), std::move(device), 1, 0));
+  for (int64_t streams : options.streams) {
+    BETZ_ASSIGN_OR_RETURN(
+        serve::StreamRunResult result,
+        serve::runStreams(*engine, *scratch,
+                          {.model = load.model,
+                           .streams = streams,
+                           .strides = options.strides,
+                           .events = double(options.events)}));
+    results.push_back(std::move(result));
+  }
+  return Status::ok();
+}
+
+/// Fails where a stream's decodes are not those of their windows alone.
+Status checkStreams(std::span<const serve::StreamRunResult> results) {
+  for (const serve::StreamRunResult &result : results)
+    if (result.differing > 0)
+      return internalError(fmt::format(
+          "{}: {} decodes have other bits than their windows decoded alone, "
+          "the first of {}",
+          result.load.name, result.differing, result.firstDifference));
+  return Status::ok();
+}
+
+void printStreams(std::span<const serve::StreamRunResult> results) {
+  for (const serve::StreamRunResult &result : results)
+    fmt::print(
+        "{}: {} of {} decodes have the bits of their windows alone; "
+        "{:.1f} % of pages were there, {} were taken from other "
+        "streams; {:.1f} of {:.1f} MB of events were uploaded\n",
+        result.load.name, result.load.latencies.size() - result.differing,
+        result.load.sent, 100 * result.hitRate(), result.counts.evictions,
+        double(result.counts.bytesUploaded) * 1e-6,
+        double(result.counts.bytesRead) * 1e-6);
+}
+
 Status run(const LoadCommandOptions &options) {
   BETZ_RETURN_IF_ERROR(check(options));
   const serve::LoadOptions load = {
@@ -107,17 +170,26 @@ Status run(const LoadCommandOptions &options) {
   std::vector<serve::LoadResult> results;
   BETZ_RETURN_IF_ERROR(runLoops(options, load, results));
   BETZ_RETURN_IF_ERROR(runEngine(options, load, results));
-  if (options.json != "-")
+  std::vector<serve::StreamRunResult> streams;
+  BETZ_RETURN_IF_ERROR(runStreams(options, load, streams));
+  for (const serve::StreamRunResult &result : streams)
+    results.push_back(result.load);
+  if (options.json != "-") {
     serve::printTable(results);
+    printStreams(streams);
+  }
   if (options.json.empty())
-    return Status::ok();
+    return checkStreams(streams);
   Json report = {{"program", options.program},
                  {"device", options.engine.device},
                  {"events", options.events},
                  {"runs", Json::array()}};
   for (const serve::LoadResult &result : results)
     report["runs"].push_back(toJson(result));
-  return writeJsonReport(report, options.json);
+  for (const serve::StreamRunResult &result : streams)
+    report["streams"].push_back(toJson(result));
+  BETZ_RETURN_IF_ERROR(writeJsonReport(report, options.json));
+  return checkStreams(streams);
 }
 
 } // namespace
@@ -147,6 +219,13 @@ void addLoadCommand(CommandLine &line) {
       ->add_option("--pattern", options->pattern,
                    "When requests of --open come: poisson, bursts or ramp")
       ->capture_default_str();
+  command->add_option("--streams", options->streams,
+                      "N streams side by side, each decode compared with its "
+                      "window decoded alone");
+  command
+      ->add_option("--strides", options->strides,
+                   "Decodes of each of the --streams")
+      ->capture_default_str();
   command->add_option("--seconds", options->seconds, "Length of each run")
       ->capture_default_str();
   command->add_option("--events", options->events, "Events of a window")
@@ -158,7 +237,8 @@ void addLoadCommand(CommandLine &line) {
   command->footer("Examples:\n"
                   "  load m.betz --in-process --loop 1 --loop 16 --closed 16\n"
                   "  load m.betz --in-process --open 100 --pattern bursts "
-                  "--deadline-ms 50");
+                  "--deadline-ms 50\n"
+                  "  load m.betz --in-process --streams 500 --strides 200");
 }
 
 } // namespace betz

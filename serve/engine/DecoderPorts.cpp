@@ -1,5 +1,6 @@
 #include "serve/engine/DecoderPorts.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace betz::serve {
@@ -57,6 +58,14 @@ Result<DecoderPorts> findDecoderPorts(const Program &program) {
   }
   return invalidArgument("the program has no output behavior; compile it with "
                          "--outputs behavior");
+}
+
+int32_t indexLimit(const Program &program, uint32_t input) {
+  int64_t limit = INT32_MAX;
+  for (const IndexCheck &check : program.indexChecks)
+    if (check.input == input)
+      limit = std::min(limit, check.below);
+  return int32_t(limit);
 }
 
 } // namespace betz::serve

@@ -19,4 +19,7 @@ struct DecoderPorts {
 /// An InvalidArgument says what a program that is no decoder lacks.
 Result<DecoderPorts> findDecoderPorts(const Program &program);
 
+/// What an input holds is below it.
+int32_t indexLimit(const Program &program, uint32_t input);
+
 } // namespace betz::serve

@@ -13,15 +13,6 @@ Error invalid(std::string message) {
   return {ErrorKind::Invalid, std::move(message), {}};
 }
 
-/// What indexes of an input must be below.
-int32_t limitOf(const Program &program, uint32_t input) {
-  int64_t limit = INT32_MAX;
-  for (const IndexCheck &check : program.indexChecks)
-    if (check.input == input)
-      limit = std::min(limit, check.below);
-  return int32_t(limit);
-}
-
 /// Fills in what the options leave to the program. An error says what does not
 /// fit it.
 Status complete(StreamOptions &options, const LoadedModel &model,
@@ -39,7 +30,7 @@ Status complete(StreamOptions &options, const LoadedModel &model,
     if (options.strideBins == 0)
       options.strideBins = decoder.windows.strideBins;
   }
-  const int32_t longest = limitOf(program, ports.timeBin);
+  const int32_t longest = indexLimit(program, ports.timeBin);
   if (options.windowBins < 1 || options.windowBins > longest ||
       options.strideBins < 1 || options.firstBin < 0)
     return invalidArgument(fmt::format(
@@ -48,8 +39,8 @@ Status complete(StreamOptions &options, const LoadedModel &model,
         options.windowBins, options.strideBins, options.firstBin, longest));
   shape.maxEvents = ports.maxEvents;
   shape.columns = ports.columns;
-  shape.limits = {limitOf(program, ports.neuronId),
-                  limitOf(program, ports.value), 4 * ports.maxEvents};
+  shape.limits = {indexLimit(program, ports.neuronId),
+                  indexLimit(program, ports.value), 4 * ports.maxEvents};
   return Status::ok();
 }
 

@@ -20,13 +20,6 @@ constexpr int64_t kDifferent = 64;
 /// request is to be sent is waited for awake.
 constexpr std::chrono::microseconds kSpin{100};
 
-int64_t limitOf(const Program &program, uint32_t input, int64_t otherwise) {
-  for (const IndexCheck &check : program.indexChecks)
-    if (check.input == input)
-      otherwise = std::min(otherwise, check.below);
-  return otherwise;
-}
-
 /// Collects answers from the engine's thread.
 class Collector {
 public:
@@ -126,7 +119,7 @@ Result<LoadWindows> randomWindows(const Program &program, int64_t count,
   LoadWindows windows;
   auto fill = [&](std::vector<int32_t> &ids, uint32_t input) {
     std::uniform_int_distribution<int32_t> id(
-        0, int32_t(limitOf(program, input, 1) - 1));
+        0, int32_t(indexLimit(program, input) - 1));
     for (int64_t i = 0; i < count * events; ++i)
       ids.push_back(id(random));
   };

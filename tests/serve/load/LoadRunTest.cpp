@@ -18,6 +18,17 @@ TEST(LoadResult, Quantiles) {
   EXPECT_EQ(result.quantile(1), 1000ns);
 }
 
+TEST(LoadRun, WindowsHaveEveryIdThatTheProgramTakes) {
+  const auto program = SumDecoder(1).program();
+  auto windows = randomWindows(*program, 20, 60, 1);
+  ASSERT_TRUE(windows.isOk()) << windows.status().message();
+  EXPECT_EQ(std::ranges::max(windows->neuronId), SumDecoder::kNeurons - 1);
+  EXPECT_EQ(std::ranges::max(windows->timeBin), SumDecoder::kBins - 1);
+  EXPECT_EQ(std::ranges::max(windows->value), 3);
+  EXPECT_EQ(std::ranges::min(windows->neuronId), 0);
+  EXPECT_EQ(windows->rowSplits.back(), 1200);
+}
+
 TEST(LoadRun, AClosedLoopKeepsItsClientsBusy) {
   auto engine = makeEngine();
   load(*engine, SumDecoder(1, 0.002f), "sum", "", 2);
