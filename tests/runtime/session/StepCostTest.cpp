@@ -2,38 +2,10 @@
 #include "runtime/hal/null/NullDevice.h"
 #include "runtime/session/OpenDevice.h"
 #include "runtime/session/Session.h"
+#include "tests/AllocationCounter.h"
 #include "tests/runtime/session/SegmentSumProgram.h"
 
-#include <atomic>
-#include <cstdlib>
 #include <gtest/gtest.h>
-#include <new>
-
-namespace {
-std::atomic<int64_t> heapAllocations = 0;
-
-void *countedAllocation(size_t size, size_t alignment) {
-  ++heapAllocations;
-  size_t rounded = (size + alignment - 1) / alignment * alignment;
-  void *memory = std::aligned_alloc(alignment, rounded);
-  if (!memory)
-    std::abort();
-  return memory;
-}
-} // namespace
-
-void *operator new(size_t size) { return countedAllocation(size, 16); }
-void *operator new(size_t size, std::align_val_t alignment) {
-  return countedAllocation(size, size_t(alignment));
-}
-void operator delete(void *memory) noexcept { std::free(memory); }
-void operator delete(void *memory, size_t) noexcept { std::free(memory); }
-void operator delete(void *memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
-void operator delete(void *memory, size_t, std::align_val_t) noexcept {
-  std::free(memory);
-}
 
 namespace betz {
 namespace {
