@@ -30,24 +30,6 @@ struct DecoderInfo : DecoderWindows {
   std::string units;
 };
 
-Result<std::vector<double>> readNumbers(const Metadata &metadata,
-                                        const std::string &key, size_t count,
-                                        double absent) {
-  BETZ_ASSIGN_OR_RETURN(Json json, readMetadata(metadata, key));
-  if (json.is_null())
-    return std::vector<double>(count, absent);
-  std::vector<double> numbers;
-  if (json.is_array())
-    for (const Json &value : json)
-      if (value.is_number())
-        numbers.push_back(value.get<double>());
-  if (numbers.size() != count)
-    return dataLoss(fmt::format("the program's metadata \"{}\" is not {} "
-                                "numbers",
-                                key, count));
-  return numbers;
-}
-
 Status readLabels(const Metadata &metadata, DecoderInfo &info) {
   size_t count = size_t(info.columns);
   BETZ_ASSIGN_OR_RETURN(Json names, readMetadata(metadata, "outputs"));
@@ -59,10 +41,13 @@ Status readLabels(const Metadata &metadata, DecoderInfo &info) {
   BETZ_ASSIGN_OR_RETURN(Json units, readMetadata(metadata, "output_units"));
   if (units.is_string())
     info.units = units.get<std::string>();
-  BETZ_ASSIGN_OR_RETURN(info.scale,
-                        readNumbers(metadata, "target_std", count, 1));
+  BETZ_ASSIGN_OR_RETURN(info.scale, readNumbers(metadata, "target_std", count));
   BETZ_ASSIGN_OR_RETURN(info.shift,
-                        readNumbers(metadata, "target_mean", count, 0));
+                        readNumbers(metadata, "target_mean", count));
+  if (info.scale.empty())
+    info.scale.assign(count, 1);
+  if (info.shift.empty())
+    info.shift.assign(count, 0);
   return Status::ok();
 }
 

@@ -16,6 +16,21 @@ Result<Json> readMetadata(const Metadata &metadata, const std::string &key) {
   return value;
 }
 
+Result<std::vector<double>> readNumbers(const Metadata &metadata,
+                                        const std::string &key, size_t count) {
+  BETZ_ASSIGN_OR_RETURN(Json json, readMetadata(metadata, key));
+  std::vector<double> numbers;
+  if (json.is_array())
+    for (const Json &value : json)
+      if (value.is_number())
+        numbers.push_back(value.get<double>());
+  if (!json.is_null() && numbers.size() != count)
+    return dataLoss(fmt::format("the program's metadata \"{}\" is not {} "
+                                "numbers",
+                                key, count));
+  return numbers;
+}
+
 Result<Metadata> metadataOfSession(const Metadata &metadata,
                                    const std::string &session) {
   BETZ_ASSIGN_OR_RETURN(Json sessions, readMetadata(metadata, "sessions"));

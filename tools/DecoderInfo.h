@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace betz {
 
@@ -21,6 +22,10 @@ struct DecoderWindows {
 
 /// The JSON of a key, or null where it is absent.
 Result<Json> readMetadata(const Metadata &metadata, const std::string &key);
+
+/// `count` numbers of a key, or none where it is absent.
+Result<std::vector<double>> readNumbers(const Metadata &metadata,
+                                        const std::string &key, size_t count);
 
 /// Of a decoder of several recordings, the metadata of the one called
 /// `session`: its units, and the scale of its targets. Of any other decoder,

@@ -163,12 +163,7 @@ private:
 
   Status write(const Evaluation &evaluation, const Json &json) const {
     if (!options.output.empty()) {
-      std::error_code error;
-      fs::create_directories(options.output, error);
-      if (error)
-        return invalidArgument(fmt::format("{}: cannot make this folder: {}",
-                                           options.output.string(),
-                                           error.message()));
+      BETZ_RETURN_IF_ERROR(makeFolder(options.output));
       const ReportFacts facts = {options.program.program.string(),
                                  {{"device", deviceName}}};
       BETZ_RETURN_IF_ERROR(
@@ -183,8 +178,6 @@ private:
     }
     return Status::ok();
   }
-
-  static constexpr int32_t kAllCounts = 1 << 20;
 
   const EvalOptions &options;
   const EvalFolder *folder;

@@ -1,7 +1,6 @@
 #include "tools/ProgramDecoder.h"
 #include "runtime/base/Progress.h"
 #include "runtime/session/BatchedRun.h"
-#include "tools/DecoderInfo.h"
 #include "train/data/Batches.h"
 #include "train/loop/StepInputs.h"
 
@@ -33,18 +32,13 @@ void translate(const std::vector<int32_t> &neuronOf, Batch &batch) {
   batch.value.resize(kept);
 }
 
-Result<std::vector<double>> readNumbers(const Metadata &metadata,
-                                        const std::string &key, int64_t count) {
-  BETZ_ASSIGN_OR_RETURN(Json json, readMetadata(metadata, key));
-  std::vector<double> numbers;
-  if (json.is_array())
-    for (const Json &value : json)
-      if (value.is_number())
-        numbers.push_back(value.get<double>());
-  if (!json.is_null() && int64_t(numbers.size()) != count)
-    return dataLoss(fmt::format(
-        "the program's metadata \"{}\" is not {} numbers", key, count));
-  return numbers;
+Result<TargetScale> readScale(const Metadata &metadata, size_t columns) {
+  TargetScale scale;
+  BETZ_ASSIGN_OR_RETURN(scale.mean,
+                        readNumbers(metadata, "target_mean", columns));
+  BETZ_ASSIGN_OR_RETURN(scale.deviation,
+                        readNumbers(metadata, "target_std", columns));
+  return scale;
 }
 
 } // namespace
@@ -85,31 +79,26 @@ ProgramDecoder::create(std::unique_ptr<betz::Session> session,
         "the recording's behaviour has {} columns, but the program decodes "
         "{}; name the series by --series",
         columns, decoder.outputs));
-  BETZ_RETURN_IF_ERROR(decoder.mapNeurons(dataset));
-  BETZ_RETURN_IF_ERROR(decoder.readScales(dataset));
+  BETZ_RETURN_IF_ERROR(decoder.readSessions(dataset));
   return decoder;
 }
 
-Status ProgramDecoder::mapNeurons(const Dataset &dataset) {
+Status ProgramDecoder::readSessions(const Dataset &dataset) {
   neuronOf.assign(size_t(dataset.neurons()), -1);
   int64_t unknown = 0;
+  bool scalesKnown = true;
   for (int64_t i = 0; i < dataset.sessions(); ++i) {
     const train::Session &from = dataset.session(i);
     BETZ_ASSIGN_OR_RETURN(
         Metadata metadata,
         metadataOfSession(session->program().metadata, from.name()));
     BETZ_ASSIGN_OR_RETURN(DecoderWindows info, readDecoderWindows(metadata));
-    for (int64_t row = 0; row < from.units(); ++row) {
-      const int64_t neuron = from.firstNeuron + row;
-      int64_t to = neuron;
-      if (info.unitMap) {
-        auto found = info.unitMap->neuronOfUnit.find(from.unitIds[size_t(row)]);
-        to = found == info.unitMap->neuronOfUnit.end() ? -1 : found->second;
-      }
-      const bool isKnown = to >= 0 && to < info.maxNeurons;
-      neuronOf[size_t(neuron)] = isKnown ? int32_t(to) : -1;
-      unknown += !isKnown;
-    }
+    unknown += mapNeurons(from, info);
+    BETZ_ASSIGN_OR_RETURN(TargetScale scale,
+                          readScale(metadata, size_t(from.columns())));
+    const bool isKnown = !scale.mean.empty() && !scale.deviation.empty();
+    scales.push_back(isKnown ? scale : from.scale);
+    scalesKnown &= isKnown;
   }
   if (unknown == dataset.neurons())
     return invalidArgument(fmt::format(
@@ -120,31 +109,28 @@ Status ProgramDecoder::mapNeurons(const Dataset &dataset) {
     lines.push_back(fmt::format("The program does not know {} of {} units; "
                                 "their spikes are left out.",
                                 unknown, dataset.neurons()));
-  return Status::ok();
-}
-
-Status ProgramDecoder::readScales(const Dataset &dataset) {
-  const int64_t columns = dataset.session(0).columns();
-  bool allKnown = true;
-  for (int64_t i = 0; i < dataset.sessions(); ++i) {
-    const train::Session &from = dataset.session(i);
-    BETZ_ASSIGN_OR_RETURN(
-        Metadata metadata,
-        metadataOfSession(session->program().metadata, from.name()));
-    TargetScale own;
-    BETZ_ASSIGN_OR_RETURN(own.mean,
-                          readNumbers(metadata, "target_mean", columns));
-    BETZ_ASSIGN_OR_RETURN(own.deviation,
-                          readNumbers(metadata, "target_std", columns));
-    const bool isKnown = !own.mean.empty() && !own.deviation.empty();
-    scales.push_back(isKnown ? own : from.scale);
-    allKnown &= isKnown;
-  }
-  if (!allKnown)
+  if (!scalesKnown)
     lines.push_back("The program does not say its targets' mean and "
                     "deviation; those of the recording's train bins are "
                     "taken.");
   return Status::ok();
+}
+
+int64_t ProgramDecoder::mapNeurons(const train::Session &from,
+                                   const DecoderWindows &info) {
+  int64_t unknown = 0;
+  for (int64_t row = 0; row < from.units(); ++row) {
+    const int64_t neuron = from.firstNeuron + row;
+    int64_t to = neuron;
+    if (info.unitMap) {
+      auto found = info.unitMap->neuronOfUnit.find(from.unitIds[size_t(row)]);
+      to = found == info.unitMap->neuronOfUnit.end() ? -1 : found->second;
+    }
+    const bool isKnown = to >= 0 && to < info.maxNeurons;
+    neuronOf[size_t(neuron)] = isKnown ? int32_t(to) : -1;
+    unknown += !isKnown;
+  }
+  return unknown;
 }
 
 Result<Table> ProgramDecoder::predict(const Dataset &dataset,

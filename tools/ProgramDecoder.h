@@ -2,6 +2,7 @@
 #pragma once
 
 #include "runtime/session/Session.h"
+#include "tools/DecoderInfo.h"
 #include "train/data/Decoder.h"
 
 #include <memory>
@@ -30,8 +31,9 @@ public:
 private:
   ProgramDecoder(std::unique_ptr<Session> session, uint32_t output)
       : session(std::move(session)), output(output) {}
-  Status mapNeurons(const train::Dataset &dataset);
-  Status readScales(const train::Dataset &dataset);
+  Status readSessions(const train::Dataset &dataset);
+  /// How many of the session's units the program does not know.
+  int64_t mapNeurons(const train::Session &from, const DecoderWindows &info);
 
   std::unique_ptr<Session> session;
   uint32_t output;

@@ -5,6 +5,7 @@
 #include "tools/Pretraining.h"
 #include "train/build/TrainingPrograms.h"
 #include "train/loop/DecoderFile.h"
+#include "train/loop/RunFolder.h"
 #include "train/report/Html.h"
 
 #include <fmt/format.h>
@@ -80,23 +81,12 @@ private:
     const bool isStarted =
         !listCheckpoints(options.output / "checkpoints").empty() ||
         !listCheckpoints(options.output / "pretrain" / "checkpoints").empty();
-    if (isStarted && !options.resume)
-      return invalidArgument(
-          fmt::format("{}: holds a run already; go on with it by --resume, or "
-                      "name another folder",
-                      options.output.string()));
-    if (!isStarted && options.resume)
-      return notFound(fmt::format("{}: holds no checkpoint to go on from",
-                                  options.output.string()));
-    std::error_code error;
-    fs::create_directories(
-        options.compileOnly ? options.output : options.output / "gru", error);
+    BETZ_RETURN_IF_ERROR(
+        checkRunFolder(options.output, isStarted, options.resume));
     if (recipe.pretrainSteps > 0)
-      fs::create_directories(options.output / "pretrain", error);
-    return error ? invalidArgument(
-                       fmt::format("{}: cannot make this folder: {}",
-                                   options.output.string(), error.message()))
-                 : Status::ok();
+      BETZ_RETURN_IF_ERROR(makeFolder(options.output / "pretrain"));
+    return makeFolder(options.compileOnly ? options.output
+                                          : options.output / "gru");
   }
 
   bool hasBehavior() const { return dataset->outputs() > 0; }
@@ -114,9 +104,13 @@ private:
       return Status::ok();
     }
     DataSpec spec = dataset->spec();
-    spec.labelFraction.reset();
-    spec.labelledTrials.reset();
-    BETZ_ASSIGN_OR_RETURN(Dataset all, Dataset::open(options.recordings, spec));
+    std::optional<Dataset> unlimited;
+    if (spec.labelFraction || spec.labelledTrials) {
+      spec.labelFraction.reset();
+      spec.labelledTrials.reset();
+      BETZ_ASSIGN_OR_RETURN(unlimited, Dataset::open(options.recordings, spec));
+    }
+    const Dataset &all = unlimited ? *unlimited : *dataset;
     BETZ_ASSIGN_OR_RETURN(ModelDescription model, describeModel(recipe, all));
     BETZ_ASSIGN_OR_RETURN(TrainedNetwork trained,
                           trainOnSpikes(*context, model, all, recipe, options,
@@ -203,7 +197,6 @@ private:
   /// On the same samples; its counts are not cut to value buckets.
   Status trainGru() {
     DataSpec spec = dataset->spec();
-    constexpr int32_t kAllCounts = 1 << 20;
     spec.valueBuckets = kAllCounts;
     BETZ_ASSIGN_OR_RETURN(Dataset opened,
                           Dataset::open(options.recordings, spec));
@@ -297,10 +290,7 @@ private:
 
   void addScores(const Evaluation &evaluation, Json &report) const {
     report.update(toJson(evaluation));
-    report["val_r2"] = decoder.outcome.best.score;
-    report["best_step"] = decoder.outcome.best.step;
-    report["steps"] = decoder.outcome.steps;
-    report["seconds"] = decoder.outcome.seconds;
+    report.update(toJson(decoder.outcome));
     report["parameters"] = decoder.parameters;
   }
 
@@ -329,11 +319,8 @@ private:
   }
 
   void printScores(const Evaluation &evaluation) const {
-    const TrainingOutcome &outcome = decoder.outcome;
-    fmt::print("{}\nbest of {} steps on val: {} (R² {:.4f}); {:.0f} s\n"
-               "weights: {}\n",
-               toText(evaluation), outcome.steps, outcome.best.step,
-               outcome.best.score, outcome.seconds,
+    fmt::print("{}\n{}weights: {}\n", toText(evaluation),
+               toText(decoder.outcome),
                (options.output / "decoder.safetensors").string());
   }
 

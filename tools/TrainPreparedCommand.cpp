@@ -1,9 +1,11 @@
+#include "runtime/base/File.h"
 #include "runtime/session/OpenDevice.h"
 #include "tools/Interrupt.h"
 #include "tools/RuntimeCommands.h"
 #include "train/loop/DecoderFile.h"
 #include "train/loop/NetworkDecoder.h"
 #include "train/loop/PreparedRun.h"
+#include "train/loop/RunFolder.h"
 #include "train/report/Html.h"
 
 #include <fmt/format.h>
@@ -27,20 +29,9 @@ struct Options {
 Status prepareFolder(const Options &options) {
   const bool isStarted =
       !listCheckpoints(options.output / "checkpoints").empty();
-  if (isStarted && !options.resume)
-    return invalidArgument(fmt::format(
-        "{}: holds a run already; go on with it by --resume, or name another "
-        "folder",
-        options.output.string()));
-  if (!isStarted && options.resume)
-    return notFound(fmt::format("{}: holds no checkpoint to go on from",
-                                options.output.string()));
-  std::error_code error;
-  fs::create_directories(options.output, error);
-  return error ? invalidArgument(fmt::format("{}: cannot make this folder: {}",
-                                             options.output.string(),
-                                             error.message()))
-               : Status::ok();
+  BETZ_RETURN_IF_ERROR(
+      checkRunFolder(options.output, isStarted, options.resume));
+  return makeFolder(options.output);
 }
 
 void addOutcome(const Options &options, const PreparedRun &run,
@@ -48,10 +39,7 @@ void addOutcome(const Options &options, const PreparedRun &run,
   std::vector<std::string> files;
   for (const fs::path &file : options.recordings)
     files.push_back(file.string());
-  report["val_r2"] = outcome.best.score;
-  report["best_step"] = outcome.best.step;
-  report["steps"] = outcome.steps;
-  report["seconds"] = outcome.seconds;
+  report.update(toJson(outcome));
   report["seed"] = run.loop.batches.seed;
   report["device"] = options.device;
   report["recordings"] = std::move(files);
@@ -59,11 +47,8 @@ void addOutcome(const Options &options, const PreparedRun &run,
 
 void print(const Evaluation &evaluation, const TrainingOutcome &outcome,
            const fs::path &folder) {
-  fmt::print("{}\nbest of {} steps on val: {} (R² {:.4f}); {:.0f} s\n"
-             "weights: {}\nreport:  {}\n",
-             toText(evaluation), outcome.steps, outcome.best.step,
-             outcome.best.score, outcome.seconds,
-             (folder / "decoder.safetensors").string(),
+  fmt::print("{}\n{}weights: {}\nreport:  {}\n", toText(evaluation),
+             toText(outcome), (folder / "decoder.safetensors").string(),
              (folder / "report.html").string());
 }
 

@@ -255,4 +255,12 @@ Result<std::string> readTextFile(const std::filesystem::path &path) {
                      bytes.size());
 }
 
+Status makeFolder(const std::filesystem::path &path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  return error ? invalidArgument(fmt::format("{}: cannot make this folder: {}",
+                                             path.string(), error.message()))
+               : Status::ok();
+}
+
 } // namespace betz

@@ -48,6 +48,9 @@ Status writeFileAtomically(const std::filesystem::path &path,
 Status checkOutputs(const std::vector<std::filesystem::path> &outputs,
                     const std::vector<std::filesystem::path> &inputs);
 
+/// Makes a folder, and those above it, unless it is there.
+Status makeFolder(const std::filesystem::path &path);
+
 /// Removes what unfinished calls of writeFileAtomically have written, for a
 /// process that a signal ends. Safe in a signal handler; the calls then fail.
 void removePartialFiles();

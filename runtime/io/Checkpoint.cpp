@@ -92,15 +92,6 @@ Status writeFiles(const fs::path &folder, const Checkpoint &checkpoint,
   return syncFolder(folder);
 }
 
-Status makeFolder(const fs::path &folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error)
-    return invalidArgument(fmt::format("{}: cannot make this folder: {}",
-                                       folder.string(), error.message()));
-  return Status::ok();
-}
-
 /// `from` becomes `to`, whatever was there.
 Status replaceFolder(const fs::path &from, const fs::path &to) {
   std::error_code error;

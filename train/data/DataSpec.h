@@ -16,6 +16,9 @@ inline constexpr std::array<Split, 3> kSplits = {Split::Train, Split::Val,
 
 std::string_view toString(Split split);
 
+/// Value buckets that cut no count, for networks that read counts themselves.
+inline constexpr int32_t kAllCounts = 1 << 20;
+
 /// The protocol that samples follow. A sample is a window of `historyBins` bins
 /// and the behaviour at its last bin; docs/training.md says how recordings are
 /// cut.
