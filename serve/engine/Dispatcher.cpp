@@ -310,6 +310,8 @@ void Dispatcher::finishBatch(Lock &lock) {
   lock.unlock();
   Result<std::span<const float>> rows = batch.model->loaded->finish(batch.step);
   const Clock::time_point end = Clock::now();
+  if (config.observer && rows.isOk())
+    tellObserver(batch, *rows);
   lock.lock();
   inFlight.erase(inFlight.begin());
   if (!rows.isOk()) {
@@ -318,6 +320,24 @@ void Dispatcher::finishBatch(Lock &lock) {
   }
   record(batch, end);
   answerBatch(lock, batch, *rows, end);
+}
+
+void Dispatcher::tellObserver(const Batch &batch,
+                              std::span<const float> behavior) {
+  packing.clear();
+  for (uint32_t slot : batch.slots)
+    packing.push_back(&slots[slot].windows);
+  const ModelVersion &model = *batch.model;
+  config.observer->onBatch({.number = batch.number,
+                            .model = model.name,
+                            .version = model.version,
+                            .programHash = model.programHash,
+                            .device = model.loaded->deviceName(),
+                            .requests = packing,
+                            .windows = batch.step.windows,
+                            .events = batch.events,
+                            .columns = model.loaded->ports().columns,
+                            .behavior = behavior});
 }
 
 void Dispatcher::record(const Batch &batch, Clock::time_point end) {

@@ -72,6 +72,8 @@ private:
   Status launch(Batch &batch);
   void finishBatch(Lock &lock);
   void record(const Batch &batch, Clock::time_point end);
+  /// Without the lock: what a running batch names stays.
+  void tellObserver(const Batch &batch, std::span<const float> behavior);
   void answerBatch(Lock &lock, Batch &batch, std::span<const float> behavior,
                    Clock::time_point end);
   void failBatch(Lock &lock, Batch &batch, const Status &why);

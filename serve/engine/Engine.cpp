@@ -120,6 +120,8 @@ Engine::openStream(const StreamOptions &options) {
 Statistics Engine::statistics() const {
   Statistics statistics = parts->dispatcher->statistics();
   parts->streams->count(statistics.streams);
+  if (parts->config.observer)
+    statistics.observed = parts->config.observer->counts();
   return statistics;
 }
 

@@ -1,8 +1,11 @@
 //===- EngineConfig.h - Limits and choices of an engine -------------------===//
 #pragma once
 
+#include "serve/engine/BatchObserver.h"
+
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -42,6 +45,8 @@ struct EngineConfig {
   std::chrono::nanoseconds defaultDeadline = std::chrono::seconds(1);
   StreamConfig streams = {};
   RealTimeConfig realTime = {};
+  /// Told of every batch; none by default.
+  std::shared_ptr<BatchObserver> observer = {};
 };
 
 } // namespace betz::serve

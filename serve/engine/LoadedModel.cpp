@@ -20,8 +20,8 @@ class InputBindings {
 public:
   InputBindings(const DecoderPorts &ports, const Windows &windows)
       : events{windows.events()}, times{int64_t(windows.timeBin.size())},
-        values{int64_t(windows.value.size())},
-        splits{int64_t(windows.rowSplits.size())},
+        values{int64_t(windows.value.size())}, splits{int64_t(
+                                                   windows.rowSplits.size())},
         starts{int64_t(windows.windowStart.size())} {
     add(ports.neuronId, windows.neuronId, events);
     add(ports.timeBin, windows.timeBin, times);
@@ -64,6 +64,7 @@ LoadedModel::create(std::shared_ptr<const Program> program,
   BETZ_ASSIGN_OR_RETURN(
       model->session,
       Session::create(std::move(program), std::move(device), stepsInFlight));
+  model->nameOfDevice = model->session->device().name();
   BETZ_RETURN_IF_ERROR(model->makeSchedule(maxBatch));
   int64_t windows = model->maxWindows(), events = 0;
   for (const ModelSchedule::Bucket &bucket : model->modelSchedule.buckets)

@@ -42,6 +42,8 @@ public:
   const DecoderPorts &ports() const { return decoderPorts; }
   const Program &program() const { return session->program(); }
   std::shared_ptr<const Program> sharedProgram() const { return shared; }
+  /// "cpu avx2, 2 threads".
+  const std::string &deviceName() const { return nameOfDevice; }
   int64_t maxWindows() const { return modelSchedule.maxWindows; }
 
 private:
@@ -61,6 +63,7 @@ private:
 
   std::shared_ptr<const Program> shared;
   std::unique_ptr<Session> session;
+  std::string nameOfDevice;
   DecoderPorts decoderPorts;
   ModelSchedule modelSchedule;
   std::vector<Buffers> buffers;

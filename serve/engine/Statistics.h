@@ -1,7 +1,7 @@
 //===- Statistics.h - What the engine counts ------------------------------===//
 #pragma once
 
-#include "serve/engine/Request.h"
+#include "serve/engine/BatchObserver.h"
 
 #include <array>
 #include <vector>
@@ -88,6 +88,8 @@ struct Statistics {
   /// For requests that reached no model.
   std::array<uint64_t, kErrorKinds> errors{};
   StreamStatistics streams;
+  /// Of EngineConfig::observer.
+  ObserverCounts observed;
   int64_t queueDepth = 0;
   /// Requests accepted and not yet answered.
   int64_t inFlight = 0;

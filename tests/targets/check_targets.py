@@ -45,6 +45,8 @@ RUNTIME_USES = {
     # Requests to models on a device, without a socket.
     "betz_serve_engine": ["betz_session", "betz_decoder_info"],
     "betz_serve_load": ["betz_serve_engine"],
+    # Logs of batches, and running them again.
+    "betz_serve_record": ["betz_serve_engine"],
     # Messages without a socket.
     "betz_serve_protocol": ["betz_serve_engine"],
     # The live page as a string.
@@ -58,7 +60,7 @@ RUNTIME_USES = {
                               "betz_codegen_common", "betz_codegen_cuda",
                               "betz_codegen_tune", "betz_train_loop",
                               "betz_train_report",
-                              "betz_serve_load",
+                              "betz_serve_load", "betz_serve_record",
                               "betz_serve_http"],
     "betz-rt": ["betz_runtime_commands"],
 }
