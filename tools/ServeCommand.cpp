@@ -1,7 +1,9 @@
 // `serve M.betz...`: models behind one port (serve/http).
 #include "serve/http/Server.h"
+#include "tools/PlayedSession.h"
 #include "tools/RuntimeCommands.h"
 
+#include <algorithm>
 #include <csignal>
 #include <fmt/format.h>
 
@@ -14,6 +16,8 @@ struct ServeOptions {
   /// FILE, or NAME=FILE.
   std::vector<std::string> programs;
   std::string configFile;
+  /// A recording for the page to play; or "".
+  std::string session;
   /// Options that the command line gives, as they were written.
   std::vector<std::pair<const ConfigOption *, std::string>> given;
 };
@@ -47,23 +51,43 @@ Result<serve::ProgramSources> nameSources(const ServeOptions &options) {
   return sources;
 }
 
+/// The recording as the first program that was named takes it.
+Result<std::string> readSession(const ServeOptions &options,
+                                const serve::ProgramSources &sources) {
+  if (options.session.empty())
+    return std::string();
+  if (sources.empty())
+    return invalidArgument("--session needs a program that takes its events");
+  const std::string &first = options.programs.front();
+  const auto source = std::ranges::find_if(sources, [&](const auto &each) {
+    return first.ends_with(each.second.string());
+  });
+  return playedSession(options.session, source->first, source->second);
+}
+
 Status run(const ServeOptions &options) {
   BETZ_ASSIGN_OR_RETURN(const serve::ServerConfig config,
                         gatherConfig(options));
   BETZ_ASSIGN_OR_RETURN(const serve::ProgramSources sources,
                         nameSources(options));
+  BETZ_ASSIGN_OR_RETURN(std::string session, readSession(options, sources));
   // Writes to a log or a client that is gone fail instead.
   std::signal(SIGPIPE, SIG_IGN);
   BETZ_ASSIGN_OR_RETURN(std::unique_ptr<serve::Engine> engine,
                         serve::Engine::create(config.engine));
   for (const auto &[name, path] : sources)
     BETZ_RETURN_IF_ERROR(engine->load({path, name, {}}));
-  BETZ_ASSIGN_OR_RETURN(std::unique_ptr<serve::Server> server,
-                        serve::Server::create(*engine, config, sources));
+  BETZ_ASSIGN_OR_RETURN(
+      std::unique_ptr<serve::Server> server,
+      serve::Server::create(*engine, config, sources, std::move(session)));
   fmt::print("serving {} model{} on {}://{}:{}, {}\n", sources.size(),
              sources.size() == 1 ? "" : "s",
              config.tlsCertificate.empty() ? "http" : "https", config.host,
              server->port(), engine->deviceName());
+  if (!options.session.empty())
+    fmt::print("page: {}://{}:{}/#play\n",
+               config.tlsCertificate.empty() ? "http" : "https", config.host,
+               server->port());
   std::fflush(stdout);
   server->run();
   return Status::ok();
@@ -103,6 +127,9 @@ void addServeCommand(CommandLine &line) {
                       "its model's name");
   command->add_option("--config", options->configFile,
                       "TOML file with options below, as in max_queue = 64");
+  command->add_option("--session", options->session,
+                      "Recording (NWB) that the live page can play through the "
+                      "first program, at its own pace");
   for (const ConfigOption &option : serve::configOptions())
     addConfigOption(*command, option, options);
   command->footer(
@@ -110,6 +137,7 @@ void addServeCommand(CommandLine &line) {
       "then the command line.\n"
       "Examples:\n"
       "  serve xs.betz\n"
+      "  serve xs.betz --session session.nwb\n"
       "  serve hand=xs.betz gaze=s.betz --port 9000 --deadline-ms 30\n"
       "  curl localhost:8080/decode -d "
       "'{\"events\":[{\"neuron_id\":3,\"time_bin\":7}]}'");

@@ -110,6 +110,8 @@ std::optional<Refusal> Dispatcher::queue(const Request &request,
   slot.arrival = arrival;
   slot.deadline = deadline;
   id = makeId(number, slot.generation);
+  if (turnedAt.load() == kIdle)
+    turnedAt = Clock::now();
   return std::nullopt;
 }
 
@@ -202,6 +204,11 @@ int64_t Dispatcher::drain(std::chrono::nanoseconds limit) {
   return left;
 }
 
+std::chrono::nanoseconds Dispatcher::sinceTurn() const {
+  const Clock::time_point turned = turnedAt;
+  return turned == kIdle ? std::chrono::nanoseconds(0) : Clock::now() - turned;
+}
+
 Statistics Dispatcher::statistics() {
   Statistics result;
   table.forEach([&](ModelVersion &model) {
@@ -222,6 +229,8 @@ Statistics Dispatcher::statistics() {
 void Dispatcher::run() {
   Lock lock(mutex);
   while (true) {
+    const bool isIdle = scheduler.size() == 0 && inFlight.empty();
+    turnedAt = isIdle ? kIdle : Clock::now();
     changed.wait(lock, [&] {
       return stopping || scheduler.size() > 0 || !inFlight.empty();
     });
@@ -357,6 +366,8 @@ void Dispatcher::record(const Batch &batch, Clock::time_point end) {
   statistics.computedBatches(windows).add(computed);
   statistics.computeSeconds.add(toSeconds(computed));
   statistics.batchWindows.add(double(windows));
+  statistics.batchFill.add(double(windows) /
+                           double(batch.model->loaded->maxWindows()));
   if (batch.predicted.mean.count() > 0)
     statistics.actualOverPredicted.add(toSeconds(computed) /
                                        toSeconds(batch.predicted.mean));

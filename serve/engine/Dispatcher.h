@@ -27,6 +27,9 @@ public:
   void cancel(RequestId request);
   int64_t drain(std::chrono::nanoseconds limit);
   bool isDraining() const { return draining; }
+  /// How long the thread has not turned though there is work for it. Never
+  /// waits for the thread.
+  std::chrono::nanoseconds sinceTurn() const;
 
   /// Of requests and models; nothing of streams.
   Statistics statistics();
@@ -92,6 +95,10 @@ private:
   std::array<uint64_t, kErrorKinds> errors{};
   bool stopping = false;
   std::atomic<bool> draining = false;
+  /// When the thread last turned, or was given work while it had none;
+  /// kIdle while it has none. Written under the mutex.
+  static constexpr Clock::time_point kIdle = Clock::time_point::max();
+  std::atomic<Clock::time_point> turnedAt = kIdle;
 
   // The thread's own.
   std::vector<Batch> batches; // one for each step in flight

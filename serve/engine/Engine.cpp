@@ -125,6 +125,10 @@ Statistics Engine::statistics() const {
   return statistics;
 }
 
+std::chrono::nanoseconds Engine::sinceTurn() const {
+  return parts->dispatcher->sinceTurn();
+}
+
 const EngineConfig &Engine::config() const { return parts->config; }
 
 std::string Engine::deviceName() const { return parts->device->name(); }

@@ -87,6 +87,10 @@ public:
   openStream(const StreamOptions &options);
 
   Statistics statistics() const;
+  /// How long the engine's thread has not turned though there is work for it; 0
+  /// where there is none. A turn lasts as long as a batch, so that more is a
+  /// device that hangs.
+  std::chrono::nanoseconds sinceTurn() const;
   const EngineConfig &config() const;
   /// "cpu avx2, 2 threads".
   std::string deviceName() const;

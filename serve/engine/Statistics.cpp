@@ -13,6 +13,7 @@ constexpr double kQueueSeconds[] = {.0001, .0005, .001, .005, .01,
 constexpr double kComputeSeconds[] = {.0002, .0005, .001, .002, .005,
                                       .01,   .02,   .03,  .05,  .1};
 constexpr double kBatchWindows[] = {1, 2, 4, 8, 16, 32, 64, 128, 256};
+constexpr double kFills[] = {.125, .25, .375, .5, .625, .75, .875, 1};
 constexpr double kRatios[] = {.5, .8, .9, 1, 1.1, 1.25, 1.5, 2, 4};
 
 } // namespace
@@ -31,7 +32,7 @@ ModelStatistics::ModelStatistics(std::string name, std::string version)
     : name(std::move(name)), version(std::move(version)),
       latencySeconds(kLatencySeconds), queueSeconds(kQueueSeconds),
       computeSeconds(kComputeSeconds), batchWindows(kBatchWindows),
-      actualOverPredicted(kRatios) {}
+      batchFill(kFills), actualOverPredicted(kRatios) {}
 
 Duration &ModelStatistics::computedBatches(int64_t size) {
   auto place =

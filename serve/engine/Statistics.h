@@ -51,6 +51,8 @@ struct ModelStatistics {
   std::array<uint64_t, kErrorKinds> errors{};
   std::vector<BatchStatistics> byWindows;
   Histogram latencySeconds, queueSeconds, computeSeconds, batchWindows;
+  /// Windows of a batch over the most that one may have.
+  Histogram batchFill;
   /// Actual over predicted time of a batch.
   Histogram actualOverPredicted;
   /// Requests answered after their deadline, though they were accepted.

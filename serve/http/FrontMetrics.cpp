@@ -1,5 +1,7 @@
 #include "serve/http/FrontMetrics.h"
 
+#include "runtime/session/OpenDevice.h"
+
 #include <algorithm>
 
 namespace betz::serve {
@@ -38,6 +40,8 @@ constexpr ModelHistogram kModelHistograms[] = {
     {"betz_inference_latency_seconds", "Dispatch to the end of the batch",
      &ModelStatistics::computeSeconds},
     {"betz_batch_size", "Windows of a batch", &ModelStatistics::batchWindows},
+    {"betz_batch_fill", "Windows of a batch over the most that one may have",
+     &ModelStatistics::batchFill},
     {"betz_batch_actual_over_predicted",
      "A batch's time over what was predicted for it",
      &ModelStatistics::actualOverPredicted},
@@ -110,11 +114,37 @@ void writeStreams(MetricsText &text, const StreamStatistics &streams) {
   }
 }
 
+/// What a GPU says of itself; nothing of other devices.
+void writeDevice(MetricsText &text, const DeviceState &state) {
+  auto gauge = [&](const char *name, const char *help, double value) {
+    text.family(name, kGauge, help);
+    text.sample({}, value);
+  };
+  if (state.memoryUsed)
+    gauge("betz_gpu_memory_used_bytes", "Memory in use, by all processes",
+          number(*state.memoryUsed));
+  if (state.memoryTotal)
+    gauge("betz_gpu_memory_total_bytes", "Memory of the GPU",
+          number(*state.memoryTotal));
+  if (state.utilization)
+    gauge("betz_gpu_utilization_percent", "Recent time in which the GPU worked",
+          100 * *state.utilization);
+}
+
+constexpr double kJitterSeconds[] = {.0001, .0002, .0005, .001, .002, .005,
+                                     .01,   .02,   .05,   .1,   .25};
+
+/// Requests whose latency the SLO is about.
+bool isDecode(std::string_view endpoint) {
+  return endpoint == "infer" || endpoint == "decode" || endpoint == "stream";
+}
+
 } // namespace
 
 FrontMetrics::FrontMetrics(std::chrono::nanoseconds slo)
-    : bounds{.0001, .00025, .0005, .001, .0025, .005, .01, .02,
-             .03,   .05,    .1,    .25,  .5,    1,    2.5} {
+    : slo(slo), bounds{.0001, .00025, .0005, .001, .0025, .005, .01, .02,
+                       .03,   .05,    .1,    .25,  .5,    1,    2.5},
+      jitter(kJitterSeconds) {
   bounds.push_back(seconds(slo));
   std::ranges::sort(bounds);
   bounds.erase(std::ranges::unique(bounds).begin(), bounds.end());
@@ -130,6 +160,20 @@ void FrontMetrics::countRequest(std::string_view endpoint, int status,
                 .first;
   ++found->second.byStatus[status];
   found->second.latency.add(seconds(latency));
+  if (isDecode(endpoint))
+    countForSlo(status, latency);
+}
+
+/// A client's own mistakes are neither good nor bad.
+void FrontMetrics::countForSlo(int status, std::chrono::nanoseconds latency) {
+  const bool isRefused = status >= 500 || status == 429;
+  if (status == 200 || isRefused)
+    burn.add(!isRefused && latency <= slo, SloBurn::Clock::now());
+}
+
+void FrontMetrics::countJitter(std::chrono::nanoseconds difference) {
+  std::scoped_lock lock(mutex);
+  jitter.add(seconds(difference));
 }
 
 void FrontMetrics::writeFront(MetricsText &text) const {
@@ -143,6 +187,14 @@ void FrontMetrics::writeFront(MetricsText &text) const {
               "A request's last byte in to its answer's first byte out");
   for (const auto &[name, endpoint] : endpoints)
     text.histogram({{"endpoint", name}}, endpoint.latency);
+  text.family("betz_stream_jitter_seconds", MetricKind::Histogram,
+              "Difference between a decode's latency and the one before");
+  text.histogram({}, jitter);
+  text.family("betz_slo_burn_rate", kGauge,
+              "Share of requests refused or over the SLO, over 1 %");
+  const auto now = SloBurn::Clock::now();
+  text.sample({{"window", "5m"}}, burn.rate(std::chrono::minutes(5), now));
+  text.sample({{"window", "1h"}}, burn.rate(std::chrono::hours(1), now));
 }
 
 std::string FrontMetrics::write(const Engine &engine) const {
@@ -162,6 +214,9 @@ std::string FrontMetrics::write(const Engine &engine) const {
        number(statistics.queueDepth)},
       {"betz_in_flight", kGauge, "Requests accepted and not yet answered",
        number(statistics.inFlight)},
+      {"betz_engine_heartbeat_age_seconds", kGauge,
+       "Since the engine's thread last turned, while it has work",
+       seconds(engine.sinceTurn())},
       {"betz_connections", kGauge, "Connections open",
        number(connections.load())},
       {"betz_connections_accepted_total", kCounter, "Connections accepted",
@@ -182,6 +237,7 @@ std::string FrontMetrics::write(const Engine &engine) const {
     text.family(row.name, row.kind, row.help);
     text.sample({}, row.value);
   }
+  writeDevice(text, readDeviceState(engine.config().device));
   writeErrors(text, statistics);
   writeModels(text, statistics.models);
   writeStreams(text, statistics.streams);

@@ -16,6 +16,7 @@ asio::awaitable<void> handlePage(Exchange &, Captures);
 asio::awaitable<void> handleLive(Exchange &, Captures);
 asio::awaitable<void> handleReady(Exchange &, Captures);
 asio::awaitable<void> handleMetrics(Exchange &, Captures);
+asio::awaitable<void> handleSession(Exchange &, Captures);
 asio::awaitable<void> handleVersion(Exchange &, Captures);
 
 asio::awaitable<void> handleServerMetadata(Exchange &, Captures);

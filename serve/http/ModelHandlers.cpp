@@ -61,7 +61,12 @@ asio::awaitable<Status> runSlowly(Service &service,
 } // namespace
 
 asio::awaitable<void> handleLive(Exchange &exchange, Captures) {
-  exchange.replyJson("{\"live\":true}");
+  const Service &service = exchange.service;
+  const bool isLive =
+      service.engine.sinceTurn() < service.config.heartbeatTimeout;
+  exchange.reply(isLive ? http::status::ok : http::status::service_unavailable,
+                 "application/json",
+                 isLive ? "{\"live\":true}" : "{\"live\":false}");
   co_return;
 }
 
@@ -77,6 +82,13 @@ asio::awaitable<void> handleReady(Exchange &exchange, Captures) {
 asio::awaitable<void> handleMetrics(Exchange &exchange, Captures) {
   exchange.reply(http::status::ok, MetricsText::kContentType,
                  exchange.service.metrics.write(exchange.service.engine));
+  co_return;
+}
+
+/// null where there is none, which is no error.
+asio::awaitable<void> handleSession(Exchange &exchange, Captures) {
+  const std::string &session = exchange.service.session;
+  exchange.replyJson(session.empty() ? "null" : session);
   co_return;
 }
 

@@ -25,6 +25,7 @@ constexpr Route kRoutes[] = {
     {kGet, "health", "health", handleLive, true},
     {kGet, "ready", "health", handleReady, true},
     {kGet, "metrics", "metrics", handleMetrics},
+    {kGet, "session", "session", handleSession},
     {kGet, "version", "version", handleVersion},
     {kGet, "v2", "metadata", handleServerMetadata},
     {kGet, "v2/health/live", "health", handleLive, true},

@@ -221,11 +221,13 @@ Server::~Server() = default;
 
 Result<std::unique_ptr<Server>> Server::create(Engine &engine,
                                                const ServerConfig &config,
-                                               ProgramSources sources) {
+                                               ProgramSources sources,
+                                               std::string session) {
   BETZ_RETURN_IF_ERROR(checkConfig(config));
   BETZ_ASSIGN_OR_RETURN(ApiKeys keys, ApiKeys::read(config.apiKeys));
   auto parts = std::make_unique<Parts>(engine, config, std::move(keys));
   parts->service.sources = std::move(sources);
+  parts->service.session = std::move(session);
   BETZ_ASSIGN_OR_RETURN(parts->tls, openTls(config));
   if (!config.otlpEndpoint.empty()) {
     BETZ_ASSIGN_OR_RETURN(

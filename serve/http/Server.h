@@ -17,9 +17,11 @@ class Server {
 public:
   /// Listens at once; connections are answered by run(). `engine` must outlive
   /// the server. A port that is taken, keys or certificates that cannot be read
-  /// are errors.
-  static Result<std::unique_ptr<Server>>
-  create(Engine &engine, const ServerConfig &config, ProgramSources sources);
+  /// are errors. `session` is what the page plays, as JSON; empty for none.
+  static Result<std::unique_ptr<Server>> create(Engine &engine,
+                                                const ServerConfig &config,
+                                                ProgramSources sources,
+                                                std::string session = {});
   ~Server();
 
   /// The port that it listens on.

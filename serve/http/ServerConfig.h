@@ -38,6 +38,8 @@ struct ServerConfig {
   std::string tlsKey;
 
   std::chrono::nanoseconds slo = std::chrono::milliseconds(50);
+  /// Without a turn of the engine's thread for so long, it is not alive.
+  std::chrono::nanoseconds heartbeatTimeout = std::chrono::seconds(5);
   bool logRequests = false;
   /// "http://HOST:PORT/v1/traces"; empty: no traces.
   std::string otlpEndpoint;

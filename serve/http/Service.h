@@ -26,6 +26,8 @@ struct Service {
   std::unique_ptr<SpanExporter> spans;
   /// Programs that may be loaded by name; constant once the server runs.
   std::map<std::string, std::filesystem::path, std::less<>> sources;
+  /// JSON of the recording that the page can play; empty: none.
+  std::string session;
   std::atomic<bool> isDraining{false};
   /// Runs what takes seconds: loading and unloading models.
   asio::thread_pool slowWork{1};

@@ -92,6 +92,9 @@ struct Outbox : std::enable_shared_from_this<Outbox> {
   std::deque<Outgoing> messages;
   int64_t late = 0;
   int64_t merged = 0;
+  /// Of the decode before; negative before the first. Any thread.
+  std::atomic<std::chrono::nanoseconds> lastLatency{
+      std::chrono::nanoseconds(-1)};
   bool isOverfull = false;
   bool isEnded = false;
   bool isWriterDone = false;
@@ -123,6 +126,13 @@ StreamReply toReply(const StreamAnswer &answer, uint32_t sequenceNumber,
   return reply;
 }
 
+void countJitter(Outbox &outbox, std::chrono::nanoseconds latency,
+                 FrontMetrics &metrics) {
+  const std::chrono::nanoseconds before = outbox.lastLatency.exchange(latency);
+  if (before.count() >= 0)
+    metrics.countJitter(std::chrono::abs(latency - before));
+}
+
 /// Pushes a frame's events and asks for its decodes.
 Status applyFrame(StreamSession &session, const StreamFrame &frame,
                   bool isBinary, FrontMetrics &metrics,
@@ -142,6 +152,8 @@ Status applyFrame(StreamSession &session, const StreamFrame &frame,
                 number = frame.sequenceNumber](const StreamAnswer &answer) {
                  StreamReply reply = toReply(answer, number, arrived);
                  metrics.countRequest("stream", reply.status, reply.latency);
+                 if (reply.status == 200)
+                   countJitter(*outbox, reply.latency, metrics);
                  outbox->post(std::move(reply), isBinary);
                })
       .status();

@@ -47,6 +47,19 @@ TEST_F(EngineTest, WhatWaitsIsOneBatchAndEachGetsItsRows) {
   }
 }
 
+TEST_F(EngineTest, ItsThreadIsStuckOnlyWhileThereIsWork) {
+  auto engine = makeEngine();
+  load(*engine, decoder);
+  EXPECT_EQ(engine->sinceTurn(), 0ns);
+  Gate gate(*engine, {.model = "sum", .windows = one.view()});
+  std::this_thread::sleep_for(20ms);
+  EXPECT_GE(engine->sinceTurn(), 20ms);
+  gate.open();
+  for (int i = 0; i < 1000 && engine->sinceTurn() > 0ns; ++i)
+    std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(engine->sinceTurn(), 0ns);
+}
+
 TEST_F(EngineTest, WrongRequestsAreInvalidAndHarmNobody) {
   auto engine = makeEngine();
   load(*engine, decoder);
