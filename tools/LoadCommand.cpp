@@ -1,18 +1,27 @@
-// `load M.betz --in-process`: how the server does under load, without a socket.
+// `load`: how a server does under load, by its port or in this process.
 #include "runtime/base/File.h"
 #include "runtime/base/Json.h"
+#include "serve/http/Server.h"
 #include "serve/load/LoadReport.h"
 #include "serve/load/StreamRun.h"
+#include "serve/load_http/HttpLoad.h"
 #include "tools/RuntimeCommands.h"
 
+#include <csignal>
 #include <fmt/format.h>
+#include <thread>
 
 namespace betz {
 namespace {
 
 struct LoadCommandOptions {
-  std::string program;
+  /// A program's file or, without --in-process, a server's URL.
+  std::string place;
   bool inProcess = false;
+  /// With --in-process: the same over HTTP.
+  bool http = false;
+  std::string model;
+  int64_t connections = 256;
   serve::EngineConfig engine;
   std::vector<int64_t> loops, closed;
   std::vector<double> open;
@@ -40,9 +49,17 @@ std::chrono::nanoseconds toNanoseconds(double seconds) {
 }
 
 Status check(const LoadCommandOptions &options) {
-  if (!options.inProcess)
-    return invalidArgument("give --in-process: load drives the engine in its "
-                           "own process");
+  if (!options.inProcess) {
+    if (std::filesystem::is_regular_file(options.place))
+      return invalidArgument(
+          fmt::format("{} is a file: give --in-process, or the URL of a server",
+                      options.place));
+    if (!options.loops.empty() || !options.streams.empty() || options.http)
+      return invalidArgument(
+          "--loop, --streams and --http need a program and --in-process");
+  } else if (!options.model.empty()) {
+    return invalidArgument("--model names a server's; give it with a URL");
+  }
   if (options.loops.empty() && options.closed.empty() && options.open.empty() &&
       options.streams.empty())
     return invalidArgument(
@@ -55,10 +72,11 @@ Status check(const LoadCommandOptions &options) {
       std::ranges::any_of(options.open, below(0.001)) ||
       std::ranges::any_of(options.streams, below(1)) ||
       !(options.seconds > 0) || !(options.deadlineMs >= 0) ||
-      options.strides < 1)
-    return invalidArgument("--loop, --closed, --open, --streams, --strides and "
-                           "--seconds are above 0, --deadline-ms 0 or more");
-  return checkOutputs({options.json}, {options.program});
+      options.strides < 1 || options.connections < 1)
+    return invalidArgument("--loop, --closed, --open, --streams, --strides, "
+                           "--connections and --seconds are above 0, "
+                           "--deadline-ms 0 or more");
+  return checkOutputs({options.json}, {options.place});
 }
 
 /// The loops without a scheduler, on a device of their own.
@@ -68,7 +86,7 @@ Status runLoops(const LoadCommandOptions &options,
   if (options.loops.empty())
     return Status::ok();
   BETZ_ASSIGN_OR_RETURN(std::shared_ptr<const Program> program,
-                        readProgram(options.program));
+                        readProgram(options.place));
   BETZ_ASSIGN_OR_RETURN(
       std::shared_ptr<Device> device,
       openDevice(options.engine.device, {.threads = options.engine.threads}));
@@ -80,28 +98,65 @@ Status runLoops(const LoadCommandOptions &options,
   return Status::ok();
 }
 
+/// Closed and open loops to an engine or a served model.
+template <class Target>
+Status runRequests(const LoadCommandOptions &options,
+                   const serve::LoadOptions &load, Target &target,
+                   std::vector<serve::LoadResult> &results) {
+  BETZ_ASSIGN_OR_RETURN(const serve::ArrivalPattern pattern,
+                        findPattern(options.pattern));
+  for (int64_t clients : options.closed) {
+    BETZ_ASSIGN_OR_RETURN(serve::LoadResult result,
+                          serve::runClosedLoop(target, load, clients));
+    results.push_back(std::move(result));
+  }
+  for (double rate : options.open) {
+    BETZ_ASSIGN_OR_RETURN(serve::LoadResult result,
+                          serve::runOpenLoop(target, load, pattern, rate));
+    results.push_back(std::move(result));
+  }
+  return Status::ok();
+}
+
+Status runHttp(const LoadCommandOptions &options,
+               const serve::LoadOptions &load,
+               const serve::ServerAddress &address,
+               std::vector<serve::LoadResult> &results) {
+  BETZ_ASSIGN_OR_RETURN(serve::ServedModel model,
+                        serve::ServedModel::ask(address, options.model));
+  const serve::HttpTarget target = {address, std::move(model),
+                                    options.connections};
+  return runRequests(options, load, target, results);
+}
+
+/// The same requests to a server of this process, over its loopback port.
+Status runOwnServer(const LoadCommandOptions &options,
+                    const serve::LoadOptions &load, serve::Engine &engine,
+                    std::vector<serve::LoadResult> &results) {
+  serve::ServerConfig config;
+  config.port = 0;
+  BETZ_ASSIGN_OR_RETURN(std::unique_ptr<serve::Server> server,
+                        serve::Server::create(engine, config, {}));
+  std::thread thread([&server] { server->run(); });
+  const Status status = runHttp(
+      options, load, {"127.0.0.1", std::to_string(server->port())}, results);
+  server->stop();
+  thread.join();
+  return status;
+}
+
 Status runEngine(const LoadCommandOptions &options,
                  const serve::LoadOptions &load,
                  std::vector<serve::LoadResult> &results) {
   if (options.closed.empty() && options.open.empty())
     return Status::ok();
-  BETZ_ASSIGN_OR_RETURN(serve::ArrivalPattern pattern,
-                        findPattern(options.pattern));
   BETZ_ASSIGN_OR_RETURN(std::unique_ptr<serve::Engine> engine,
                         serve::Engine::create(options.engine));
   BETZ_RETURN_IF_ERROR(
-      engine->load({.path = options.program, .name = load.model}));
-  for (int64_t clients : options.closed) {
-    BETZ_ASSIGN_OR_RETURN(serve::LoadResult result,
-                          serve::runClosedLoop(*engine, load, clients));
-    results.push_back(std::move(result));
-  }
-  for (double rate : options.open) {
-    BETZ_ASSIGN_OR_RETURN(serve::LoadResult result,
-                          serve::runOpenLoop(*engine, load, pattern, rate));
-    results.push_back(std::move(result));
-  }
-  return Status::ok();
+      engine->load({.path = options.place, .name = load.model}));
+  BETZ_RETURN_IF_ERROR(runRequests(options, load, *engine, results));
+  return options.http ? runOwnServer(options, load, *engine, results)
+                      : Status::ok();
 }
 
 /// Streams on an engine of their own, beside a bare model that checks them.
@@ -116,9 +171,9 @@ Status runStreams(const LoadCommandOptions &options,
   BETZ_ASSIGN_OR_RETURN(std::unique_ptr<serve::Engine> engine,
                         serve::Engine::create(config));
   BETZ_RETURN_IF_ERROR(
-      engine->load({.path = options.program, .name = load.model}));
+      engine->load({.path = options.place, .name = load.model}));
   BETZ_ASSIGN_OR_RETURN(std::shared_ptr<const Program> program,
-                        readProgram(options.program));
+                        readProgram(options.place));
   BETZ_ASSIGN_OR_RETURN(std::shared_ptr<Device> device,
                         openDevice(config.device, {.threads = config.threads}));
   BETZ_ASSIGN_OR_RETURN(
@@ -167,11 +222,19 @@ Status run(const LoadCommandOptions &options) {
       .length = toNanoseconds(options.seconds),
       .events = options.events,
       .deadline = toNanoseconds(options.deadlineMs * 1e-3)};
+  // Writes to a server that is gone fail instead.
+  std::signal(SIGPIPE, SIG_IGN);
   std::vector<serve::LoadResult> results;
-  BETZ_RETURN_IF_ERROR(runLoops(options, load, results));
-  BETZ_RETURN_IF_ERROR(runEngine(options, load, results));
   std::vector<serve::StreamRunResult> streams;
-  BETZ_RETURN_IF_ERROR(runStreams(options, load, streams));
+  if (options.inProcess) {
+    BETZ_RETURN_IF_ERROR(runLoops(options, load, results));
+    BETZ_RETURN_IF_ERROR(runEngine(options, load, results));
+    BETZ_RETURN_IF_ERROR(runStreams(options, load, streams));
+  } else {
+    BETZ_ASSIGN_OR_RETURN(const serve::ServerAddress address,
+                          serve::ServerAddress::parse(options.place));
+    BETZ_RETURN_IF_ERROR(runHttp(options, load, address, results));
+  }
   for (const serve::StreamRunResult &result : streams)
     results.push_back(result.load);
   if (options.json != "-") {
@@ -180,10 +243,15 @@ Status run(const LoadCommandOptions &options) {
   }
   if (options.json.empty())
     return checkStreams(streams);
-  Json report = {{"program", options.program},
-                 {"device", options.engine.device},
-                 {"events", options.events},
-                 {"runs", Json::array()}};
+  Json report = Json::object();
+  if (options.inProcess) {
+    report["program"] = options.place;
+    report["device"] = options.engine.device;
+  } else {
+    report["server"] = options.place;
+  }
+  report["events"] = options.events;
+  report["runs"] = Json::array();
   for (const serve::LoadResult &result : results)
     report["runs"].push_back(toJson(result));
   for (const serve::StreamRunResult &result : streams)
@@ -199,10 +267,23 @@ void addLoadCommand(CommandLine &line) {
   CLI::App *command = line.addCommand(
       "load", "Measure the server under load: rates, latencies, refusals",
       [options] { return run(*options); });
-  command->add_option("program", options->program, "The compiled program")
+  command
+      ->add_option("place", options->place,
+                   "A server, http://HOST:PORT, or with --in-process a "
+                   "compiled program")
       ->required();
   command->add_flag("--in-process", options->inProcess,
                     "Drive the engine in this process, without a socket");
+  command->add_flag("--http", options->http,
+                    "With --in-process: the same requests also over HTTP, to "
+                    "a server of this process");
+  command->add_option("--model", options->model,
+                      "The server's model (default: its only one)");
+  command
+      ->add_option("--connections", options->connections,
+                   "Connections of --open over HTTP; what is due when all are "
+                   "busy waits for one")
+      ->capture_default_str();
   command->add_option("--device", options->engine.device, "cpu, cuda or cuda:N")
       ->capture_default_str();
   command->add_option("--threads", options->engine.threads,
@@ -231,11 +312,13 @@ void addLoadCommand(CommandLine &line) {
   command->add_option("--events", options->events, "Events of a window")
       ->capture_default_str();
   command->add_option("--deadline-ms", options->deadlineMs,
-                      "Deadline of each request (default: the engine's, 1 s)");
+                      "Deadline of each request (default: 1 s)");
   command->add_option("--json", options->json,
                       "Write a report to FILE, or - for standard output");
   command->footer("Examples:\n"
-                  "  load m.betz --in-process --loop 1 --loop 16 --closed 16\n"
+                  "  load http://127.0.0.1:8080 --closed 16 --open 90\n"
+                  "  load m.betz --in-process --loop 1 --loop 16 --closed 16 "
+                  "--http\n"
                   "  load m.betz --in-process --open 100 --pattern bursts "
                   "--deadline-ms 50\n"
                   "  load m.betz --in-process --streams 500 --strides 200");

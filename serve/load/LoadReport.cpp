@@ -44,17 +44,19 @@ Json toJson(const LoadResult &result) {
     if (result.errors[kind] > 0)
       report["errors"][std::string(toString(ErrorKind(kind)))] =
           result.errors[kind];
+  if (result.lost > 0)
+    report["errors"]["connection"] = result.lost;
   return report;
 }
 
 void printTable(std::span<const LoadResult> results) {
-  fmt::print("{:<24} {:>8} {:>8} {:>9} {:>6}", "one window a request", "sent",
+  fmt::print("{:<30} {:>8} {:>8} {:>9} {:>6}", "one window a request", "sent",
              "on time", "windows/s", "batch");
   for (const Percentile &percentile : kPercentiles)
     fmt::print(" {:>8}", percentile.name);
   fmt::print("  ms\n");
   for (const LoadResult &result : results) {
-    fmt::print("{:<24} {:>8} {:>8} {:>9.1f} {:>6.1f}", result.name, result.sent,
+    fmt::print("{:<30} {:>8} {:>8} {:>9.1f} {:>6.1f}", result.name, result.sent,
                result.onTime, result.perSecond(result.latencies.size()),
                meanBatch(result));
     for (const Percentile &percentile : kPercentiles)
@@ -62,6 +64,8 @@ void printTable(std::span<const LoadResult> results) {
     for (size_t kind = 0; kind < kErrorKinds; ++kind)
       if (result.errors[kind] > 0)
         fmt::print("  {} {}", result.errors[kind], toString(ErrorKind(kind)));
+    if (result.lost > 0)
+      fmt::print("  {} connection", result.lost);
     fmt::print("\n");
   }
 }

@@ -8,7 +8,7 @@ namespace betz::serve {
 
 /// {"name", "elapsed_s", "sent", "answered", "on_time", "per_s",
 /// "on_time_per_s", "mean_batch", "latency_ms": {"p50", ..., "max"}, "errors":
-/// {"late": 3}}.
+/// {"late": 3}}; "connection" counts those lost.
 Json toJson(const LoadResult &result);
 
 /// One line a run, on standard output.

@@ -14,8 +14,6 @@ namespace betz::serve {
 namespace {
 
 constexpr uint32_t kSeed = 1;
-/// Different windows that requests take turns with.
-constexpr int64_t kDifferent = 64;
 /// Sleeping wakes some tens of microseconds late, so the last stretch before a
 /// request is to be sent is waited for awake.
 constexpr std::chrono::microseconds kSpin{100};
@@ -58,13 +56,10 @@ class Sender {
 public:
   static Result<Sender> create(Engine &engine, const LoadOptions &options) {
     BETZ_ASSIGN_OR_RETURN(ModelInfo model, engine.model(options.model));
+    BETZ_ASSIGN_OR_RETURN(WindowLimits limits, windowLimits(*model.program));
     Sender sender(engine, options);
-    for (uint32_t i = 0; i < kDifferent; ++i) {
-      BETZ_ASSIGN_OR_RETURN(
-          LoadWindows window,
-          randomWindows(*model.program, 1, options.events, kSeed + i));
-      sender.windows.push_back(std::move(window));
-    }
+    BETZ_ASSIGN_OR_RETURN(sender.windows,
+                          differentWindows(limits, options.events));
     return sender;
   }
 
@@ -108,26 +103,42 @@ LoadResult finish(LoadResult result, std::string name,
 
 } // namespace
 
-Result<LoadWindows> randomWindows(const Program &program, int64_t count,
-                                  int64_t events, uint32_t seed) {
+Result<WindowLimits> windowLimits(const Program &program) {
   BETZ_ASSIGN_OR_RETURN(DecoderPorts ports, findDecoderPorts(program));
-  if (events < 0 || events > ports.maxEvents)
+  return WindowLimits{indexLimit(program, ports.neuronId),
+                      indexLimit(program, ports.timeBin),
+                      indexLimit(program, ports.value), ports.maxEvents};
+}
+
+Result<LoadWindows> randomWindows(const WindowLimits &limits, int64_t count,
+                                  int64_t events, uint32_t seed) {
+  if (events < 0 || events > limits.maxEvents)
     return invalidArgument(
         fmt::format("{} events a window; the program takes 0 to {}", events,
-                    ports.maxEvents));
+                    limits.maxEvents));
   std::mt19937 random(seed);
   LoadWindows windows;
-  auto fill = [&](std::vector<int32_t> &ids, uint32_t input) {
-    std::uniform_int_distribution<int32_t> id(
-        0, int32_t(indexLimit(program, input) - 1));
+  auto fill = [&](std::vector<int32_t> &ids, int32_t below) {
+    std::uniform_int_distribution<int32_t> id(0, below - 1);
     for (int64_t i = 0; i < count * events; ++i)
       ids.push_back(id(random));
   };
-  fill(windows.neuronId, ports.neuronId);
-  fill(windows.timeBin, ports.timeBin);
-  fill(windows.value, ports.value);
+  fill(windows.neuronId, limits.neurons);
+  fill(windows.timeBin, limits.bins);
+  fill(windows.value, limits.values);
   for (int64_t window = 0; window <= count; ++window)
     windows.rowSplits.push_back(int32_t(window * events));
+  return windows;
+}
+
+Result<std::vector<LoadWindows>> differentWindows(const WindowLimits &limits,
+                                                  int64_t events) {
+  std::vector<LoadWindows> windows;
+  for (uint32_t i = 0; i < kDifferentWindows; ++i) {
+    BETZ_ASSIGN_OR_RETURN(LoadWindows window,
+                          randomWindows(limits, 1, events, kSeed + i));
+    windows.push_back(std::move(window));
+  }
   return windows;
 }
 
@@ -180,9 +191,9 @@ Result<LoadResult> runClosedLoop(Engine &engine, const LoadOptions &options,
 Result<LoadResult> runBatchLoop(std::shared_ptr<const Program> program,
                                 std::shared_ptr<Device> device,
                                 const LoadOptions &options, int64_t windows) {
-  BETZ_ASSIGN_OR_RETURN(
-      LoadWindows batch,
-      randomWindows(*program, windows, options.events, kSeed));
+  BETZ_ASSIGN_OR_RETURN(const WindowLimits limits, windowLimits(*program));
+  BETZ_ASSIGN_OR_RETURN(LoadWindows batch,
+                        randomWindows(limits, windows, options.events, kSeed));
   BETZ_ASSIGN_OR_RETURN(
       std::unique_ptr<LoadedModel> model,
       LoadedModel::create(std::move(program), std::move(device), 1, 0));

@@ -14,9 +14,25 @@ struct LoadWindows {
   Windows view() const { return {neuronId, timeBin, value, rowSplits, {}}; }
 };
 
-/// `count` windows of `events` events at random, within what the program takes.
-Result<LoadWindows> randomWindows(const Program &program, int64_t count,
+/// What the events of a window may be: ids and values are below these.
+struct WindowLimits {
+  int32_t neurons = 1;
+  int32_t bins = 1;
+  int32_t values = 1;
+  /// Of a window.
+  int64_t maxEvents = 0;
+};
+Result<WindowLimits> windowLimits(const Program &program);
+
+/// `count` windows of `events` events at random, within the limits.
+Result<LoadWindows> randomWindows(const WindowLimits &limits, int64_t count,
                                   int64_t events, uint32_t seed);
+
+/// Requests take turns with these.
+inline constexpr int64_t kDifferentWindows = 64;
+/// `kDifferentWindows` times one window.
+Result<std::vector<LoadWindows>> differentWindows(const WindowLimits &limits,
+                                                  int64_t events);
 
 struct LoadOptions {
   std::string model = {};
@@ -36,6 +52,8 @@ struct LoadResult {
   std::vector<std::chrono::nanoseconds> latencies;
   uint64_t onTime = 0;
   std::array<uint64_t, kErrorKinds> errors{};
+  /// Without an answer: no connection, or it broke.
+  uint64_t lost = 0;
   /// Windows of the batches, each counted for each of its windows.
   uint64_t batchWindows = 0;
 

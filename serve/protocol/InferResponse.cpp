@@ -1,7 +1,9 @@
 #include "serve/protocol/InferResponse.h"
 
 #include "runtime/base/Json.h"
+#include "serve/engine/DecoderPorts.h"
 #include "serve/protocol/JsonText.h"
+#include "tools/DecoderInfo.h"
 
 #include <bit>
 
@@ -49,6 +51,25 @@ Json toJson(const ModelStatistics &model) {
 Json tensorJson(const char *name, const char *datatype,
                 std::initializer_list<int64_t> shape) {
   return {{"name", name}, {"datatype", datatype}, {"shape", shape}};
+}
+
+/// What events may be and how bins lie in time, as far as the program says.
+Json describeLimits(const ModelInfo &model) {
+  Json limits = Json::object();
+  if (!model.program)
+    return limits;
+  const Program &program = *model.program;
+  if (Result<DecoderPorts> ports = findDecoderPorts(program); ports.isOk()) {
+    limits["neurons"] = indexLimit(program, ports->neuronId);
+    limits["time_bins"] = indexLimit(program, ports->timeBin);
+    limits["values"] = indexLimit(program, ports->value);
+  }
+  limits["max_events"] = model.maxEvents;
+  limits["max_windows"] = model.maxWindows;
+  if (Result<DecoderWindows> decoder = readDecoderWindows(program.metadata);
+      decoder.isOk())
+    limits["bin_ms"] = decoder->windows.binMs;
+  return limits;
 }
 
 /// The repository's words for a model's state.
@@ -121,7 +142,8 @@ std::string writeModelMetadata(const ModelInfo &model) {
                {"platform", "betz"},
                {"inputs", inputs},
                {"outputs", Json::array({tensorJson("behavior", "FP32",
-                                                   {-1, model.columns})})}})
+                                                   {-1, model.columns})})},
+               {"parameters", describeLimits(model)}})
       .dump();
 }
 

@@ -20,7 +20,9 @@ InferResponse writeInferResponse(std::string_view model, std::string_view id,
 
 /// `GET /v2`.
 std::string writeServerMetadata();
-/// `GET /v2/models/M`, of one version.
+/// `GET /v2/models/M`, of one version. Its parameters are what its events may
+/// be: ids are below "neurons", "time_bins" and "values", a window has at most
+/// "max_events", a request "max_windows"; a bin lasts "bin_ms".
 std::string writeModelMetadata(const ModelInfo &model);
 /// `GET /v2/models/M/stats`: of the models and versions given.
 std::string writeStatistics(std::span<const ModelStatistics> models);

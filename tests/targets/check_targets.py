@@ -53,6 +53,9 @@ RUNTIME_USES = {
     "betz_serve_web": [],
     "betz_serve_http": ["betz_serve_engine", "betz_serve_protocol",
                         "betz_serve_web"],
+    # Asio comes with the server, so that the in-process part has none of it.
+    "betz_serve_load_http": ["betz_serve_load", "betz_serve_protocol",
+                             "betz_serve_http"],
     "betz_command_line": ["betz_base"],
     "betz_decoder_info": ["betz_io"],
     "betz_runtime_commands": ["betz_command_line", "betz_decoder_info",
@@ -61,7 +64,7 @@ RUNTIME_USES = {
                               "betz_codegen_tune", "betz_train_loop",
                               "betz_train_report",
                               "betz_serve_load", "betz_serve_record",
-                              "betz_serve_http"],
+                              "betz_serve_http", "betz_serve_load_http"],
     "betz-rt": ["betz_runtime_commands"],
 }
 COMPILER_USES = {

@@ -19,8 +19,9 @@ TEST(LoadResult, Quantiles) {
 }
 
 TEST(LoadRun, WindowsHaveEveryIdThatTheProgramTakes) {
-  const auto program = SumDecoder(1).program();
-  auto windows = randomWindows(*program, 20, 60, 1);
+  auto limits = windowLimits(*SumDecoder(1).program());
+  ASSERT_TRUE(limits.isOk()) << limits.status().message();
+  auto windows = randomWindows(*limits, 20, 60, 1);
   ASSERT_TRUE(windows.isOk()) << windows.status().message();
   EXPECT_EQ(std::ranges::max(windows->neuronId), SumDecoder::kNeurons - 1);
   EXPECT_EQ(std::ranges::max(windows->timeBin), SumDecoder::kBins - 1);
