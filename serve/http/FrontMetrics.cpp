@@ -177,6 +177,10 @@ std::string FrontMetrics::write(const Engine &engine) const {
        number(spansExported.load())},
       {"betz_spans_dropped_total", kCounter, "Spans lost",
        number(spansDropped.load())},
+      {"betz_record_batches_total", kCounter, "Batches in the log",
+       number(statistics.observed.kept)},
+      {"betz_record_dropped_total", kCounter, "Batches that the log lacks",
+       number(statistics.observed.dropped)},
   };
   for (const Row &row : rows) {
     text.family(row.name, row.kind, row.help);

@@ -78,6 +78,8 @@ constexpr ConfigOption kOptions[] = {
     {"slo-ms", "Latency that counts as good", BETZ_OPTION(slo), 0.001, 1e9},
     {"log-requests", "Log every request, not only failures",
      BETZ_OPTION(logRequests)},
+    {"record", "File for a log of every batch, which `replay` runs again",
+     BETZ_OPTION(record)},
     {"otlp-endpoint", "Where traces go: http://HOST:PORT/v1/traces",
      BETZ_OPTION(otlpEndpoint)},
 };
@@ -105,7 +107,7 @@ struct Parser {
     return *target || text == "false";
   }
   template <typename T>
-    requires kIsNumber<T>
+  requires kIsNumber<T>
   bool operator()(T *target) const {
     const std::optional<double> value = number();
     if (!value || *value != static_cast<double>(static_cast<T>(*value)))
@@ -150,8 +152,7 @@ struct Describe {
     return fmt::format("milliseconds in [{}, {}]", option.low, option.high);
   }
   template <typename T>
-    requires kIsNumber<T>
-  std::string operator()(T *) const {
+  requires kIsNumber<T> std::string operator()(T *) const {
     return fmt::format("an integer in [{}, {}]", option.low, option.high);
   }
 };
@@ -171,8 +172,7 @@ struct Print {
     return fmt::format("{}", static_cast<double>(value->count()) * 1e-6);
   }
   template <typename T>
-    requires kIsNumber<T>
-  std::string operator()(const T *value) const {
+  requires kIsNumber<T> std::string operator()(const T *value) const {
     return std::to_string(*value);
   }
 };

@@ -39,6 +39,8 @@ struct ServerConfig {
 
   std::chrono::nanoseconds slo = std::chrono::milliseconds(50);
   bool logRequests = false;
+  /// A log of batches for `replay`; empty: none.
+  std::string record;
   /// "http://HOST:PORT/v1/traces"; empty: no traces.
   std::string otlpEndpoint;
 };
