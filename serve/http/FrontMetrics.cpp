@@ -53,6 +53,9 @@ constexpr ModelCounter kModelCounters[] = {
     {"betz_batches_total", "Batches run", &ModelStatistics::batches},
     {"betz_missed_deadlines_total", "Accepted requests answered too late",
      &ModelStatistics::missedDeadlines},
+    {"betz_non_finite_outputs_total",
+     "Windows whose output has a NaN or an infinity",
+     &ModelStatistics::nonFinite},
 };
 
 void writeModels(MetricsText &text, std::span<const ModelStatistics> models) {
