@@ -16,6 +16,7 @@ int main(int argc, char **argv) {
   betz::addTrainCommand(line);
   betz::addEvalCommand(line, &folder);
   betz::addServeCommand(line);
+  betz::addReplayCommand(line);
   betz::addDataCommand(line);
   betz::addInterpretCommand(line);
   return line.run(argc, argv);

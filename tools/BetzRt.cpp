@@ -10,6 +10,7 @@ int main(int argc, char **argv) {
   betz::addTuneCommand(line);
   betz::addLoadCommand(line);
   betz::addServeCommand(line);
+  betz::addReplayCommand(line);
   betz::addDataCommand(line);
   betz::addTrainPreparedCommand(line);
   return line.run(argc, argv);

@@ -18,6 +18,8 @@ void addBenchCommand(CommandLine &line);
 void addTuneCommand(CommandLine &line);
 /// `serve M.betz...`: models behind one port.
 void addServeCommand(CommandLine &line);
+/// `replay F M.betz`: a server's log once more.
+void addReplayCommand(CommandLine &line);
 /// `load M.betz`: measure the server under load.
 void addLoadCommand(CommandLine &line);
 /// `data inspect|synth|protocol|lint`: recordings and protocols.

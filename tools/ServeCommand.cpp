@@ -1,5 +1,6 @@
 // `serve M.betz...`: models behind one port (serve/http).
 #include "serve/http/Server.h"
+#include "serve/record/RecordWriter.h"
 #include "tools/PlayedSession.h"
 #include "tools/RuntimeCommands.h"
 
@@ -65,12 +66,25 @@ Result<std::string> readSession(const ServeOptions &options,
   return playedSession(options.session, source->first, source->second);
 }
 
+Status startRecord(serve::ServerConfig &config,
+                   const serve::ProgramSources &sources) {
+  if (config.record.empty())
+    return Status::ok();
+  for (const auto &[name, path] : sources)
+    if (std::error_code ignored;
+        std::filesystem::equivalent(path, config.record, ignored))
+      return invalidArgument(
+          fmt::format("--record {} is a program", config.record));
+  config.engine.observer = std::make_shared<serve::RecordWriter>(config.record);
+  return Status::ok();
+}
+
 Status run(const ServeOptions &options) {
-  BETZ_ASSIGN_OR_RETURN(const serve::ServerConfig config,
-                        gatherConfig(options));
+  BETZ_ASSIGN_OR_RETURN(serve::ServerConfig config, gatherConfig(options));
   BETZ_ASSIGN_OR_RETURN(const serve::ProgramSources sources,
                         nameSources(options));
   BETZ_ASSIGN_OR_RETURN(std::string session, readSession(options, sources));
+  BETZ_RETURN_IF_ERROR(startRecord(config, sources));
   // Writes to a log or a client that is gone fail instead.
   std::signal(SIGPIPE, SIG_IGN);
   BETZ_ASSIGN_OR_RETURN(std::unique_ptr<serve::Engine> engine,

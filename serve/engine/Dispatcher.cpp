@@ -1,6 +1,7 @@
 #include "serve/engine/Dispatcher.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <future>
 
@@ -13,6 +14,15 @@ constexpr std::chrono::microseconds kLead{300};
 
 RequestId makeId(uint32_t slot, uint32_t generation) {
   return RequestId(uint64_t(generation) << 32 | slot);
+}
+
+/// Windows whose row has a NaN or an infinity.
+int64_t countNonFinite(std::span<const float> behavior, int64_t columns) {
+  int64_t count = 0;
+  for (; !behavior.empty(); behavior = behavior.subspan(size_t(columns)))
+    count += !std::ranges::all_of(behavior.first(size_t(columns)),
+                                  [](float x) { return std::isfinite(x); });
+  return count;
 }
 
 double toSeconds(std::chrono::nanoseconds time) {
@@ -388,8 +398,11 @@ void Dispatcher::answerBatch(Lock &lock, Batch &batch,
   statistics.unpacked.add(start - end);
   for (uint32_t number : batch.slots) {
     const int64_t windows = slots[number].windows.windows();
-    const Decoded decoded = {.behavior =
-                                 behavior.first(size_t(windows * columns)),
+    const std::span<const float> rows =
+        behavior.first(size_t(windows * columns));
+    const int64_t nonFinite = countNonFinite(rows, columns);
+    statistics.nonFinite += uint64_t(nonFinite);
+    const Decoded decoded = {.behavior = rows,
                              .windows = windows,
                              .columns = columns,
                              .version = batch.model->version,
@@ -397,7 +410,8 @@ void Dispatcher::answerBatch(Lock &lock, Batch &batch,
                              .computed = end - batch.start,
                              .predicted = batch.predicted.mean,
                              .batch = batch.number,
-                             .batchWindows = batch.step.windows};
+                             .batchWindows = batch.step.windows,
+                             .isNonFinite = nonFinite > 0};
     behavior = behavior.subspan(size_t(windows * columns));
     answer(lock, number, decoded);
   }

@@ -31,6 +31,8 @@ struct StreamConfig {
   std::chrono::nanoseconds idleTimeout = std::chrono::seconds(60);
   /// Decodes of one stream that may be unanswered at once.
   int32_t maxPending = 4;
+  /// In place of a row with a NaN or an infinity, answer the last without.
+  bool holdLastGood = false;
 };
 
 struct EngineConfig {

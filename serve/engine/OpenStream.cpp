@@ -133,10 +133,25 @@ void OpenStream::submit(Pending &one) {
 void OpenStream::finish(Pending &one, const Answer &answer) {
   const StreamCallback callback = std::move(one.callback);
   one.callback = nullptr;
-  callback({one.endBin, one.rowSplits[1], answer});
+  const Decoded *decoded = std::get_if<Decoded>(&answer);
+  if (decoded && table.config.streams.holdLastGood)
+    callback({one.endBin, one.rowSplits[1], hold(*decoded)});
+  else
+    callback({one.endBin, one.rowSplits[1], answer});
   std::shared_ptr<OpenStream> last;
   std::lock_guard lock(pendingMutex);
   last.swap(one.stream);
+}
+
+Answer OpenStream::hold(const Decoded &decoded) {
+  Decoded held = decoded;
+  if (!decoded.isNonFinite) {
+    lastGood.assign(decoded.behavior.begin(), decoded.behavior.end());
+  } else if (!lastGood.empty()) {
+    held.behavior = lastGood;
+    held.isHeld = true;
+  }
+  return held;
 }
 
 void OpenStream::close() {

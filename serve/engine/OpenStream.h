@@ -49,6 +49,9 @@ private:
   void fill(Pending &pending, int32_t endBin, int64_t begin, int64_t end);
   void submit(Pending &pending);
   void finish(Pending &pending, const Answer &answer);
+  /// What the stream answers: with holdLastGood, no row that is not finite
+  /// once there was one that is.
+  Answer hold(const Decoded &decoded);
 
   StreamTable &table;
   const std::shared_ptr<StreamTable::Counts> counts;
@@ -62,6 +65,8 @@ private:
   StreamHistory history;
   PagePool::Tenant pages;
   int32_t nextEnd; // of the next stride
+
+  std::vector<float> lastGood; // of the engine's thread
 
   std::mutex pendingMutex;
   std::vector<Pending> pending; // those without a stream are free

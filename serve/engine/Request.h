@@ -87,6 +87,10 @@ struct Decoded {
   /// engine's life; and its windows.
   uint64_t batch = 0;
   int64_t batchWindows = 0;
+  /// The program gave a NaN or an infinity for one of the windows.
+  bool isNonFinite = false;
+  /// `behavior` is the stream's last finite row instead of that.
+  bool isHeld = false;
 };
 
 using Answer = std::variant<Decoded, Error>;

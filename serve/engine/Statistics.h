@@ -57,6 +57,8 @@ struct ModelStatistics {
   Histogram actualOverPredicted;
   /// Requests answered after their deadline, though they were accepted.
   uint64_t missedDeadlines = 0;
+  /// Windows whose output has a NaN or an infinity.
+  uint64_t nonFinite = 0;
 
   ModelStatistics(std::string name, std::string version);
   /// The row of byWindows for batches of `size` windows.

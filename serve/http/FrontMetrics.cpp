@@ -57,6 +57,9 @@ constexpr ModelCounter kModelCounters[] = {
     {"betz_batches_total", "Batches run", &ModelStatistics::batches},
     {"betz_missed_deadlines_total", "Accepted requests answered too late",
      &ModelStatistics::missedDeadlines},
+    {"betz_non_finite_outputs_total",
+     "Windows whose output has a NaN or an infinity",
+     &ModelStatistics::nonFinite},
 };
 
 void writeModels(MetricsText &text, std::span<const ModelStatistics> models) {
@@ -232,6 +235,10 @@ std::string FrontMetrics::write(const Engine &engine) const {
        number(spansExported.load())},
       {"betz_spans_dropped_total", kCounter, "Spans lost",
        number(spansDropped.load())},
+      {"betz_record_batches_total", kCounter, "Batches in the log",
+       number(statistics.observed.kept)},
+      {"betz_record_dropped_total", kCounter, "Batches that the log lacks",
+       number(statistics.observed.dropped)},
   };
   for (const Row &row : rows) {
     text.family(row.name, row.kind, row.help);

@@ -47,6 +47,9 @@ constexpr ConfigOption kOptions[] = {
      BETZ_OPTION(engine.streams.idleTimeout), 1, 1e9},
     {"max-pending", "Decodes of a stream that may be unanswered",
      BETZ_OPTION(engine.streams.maxPending), 1, 1e6},
+    {"hold-last-good",
+     "A stream answers its last finite row in place of NaN and infinity",
+     BETZ_OPTION(engine.streams.holdLastGood)},
     {"cores", "Cores to pin the engine to, such as 2,3",
      BETZ_OPTION(engine.realTime.cores)},
     {"fifo-priority", "SCHED_FIFO priority of the engine; 0 for none",
@@ -81,6 +84,8 @@ constexpr ConfigOption kOptions[] = {
      BETZ_OPTION(heartbeatTimeout), 0.001, 1e9},
     {"log-requests", "Log every request, not only failures",
      BETZ_OPTION(logRequests)},
+    {"record", "File for a log of every batch, which `replay` runs again",
+     BETZ_OPTION(record)},
     {"otlp-endpoint", "Where traces go: http://HOST:PORT/v1/traces",
      BETZ_OPTION(otlpEndpoint)},
 };
@@ -108,7 +113,7 @@ struct Parser {
     return *target || text == "false";
   }
   template <typename T>
-    requires kIsNumber<T>
+  requires kIsNumber<T>
   bool operator()(T *target) const {
     const std::optional<double> value = number();
     if (!value || *value != static_cast<double>(static_cast<T>(*value)))
@@ -153,8 +158,7 @@ struct Describe {
     return fmt::format("milliseconds in [{}, {}]", option.low, option.high);
   }
   template <typename T>
-    requires kIsNumber<T>
-  std::string operator()(T *) const {
+  requires kIsNumber<T> std::string operator()(T *) const {
     return fmt::format("an integer in [{}, {}]", option.low, option.high);
   }
 };
@@ -174,8 +178,7 @@ struct Print {
     return fmt::format("{}", static_cast<double>(value->count()) * 1e-6);
   }
   template <typename T>
-    requires kIsNumber<T>
-  std::string operator()(const T *value) const {
+  requires kIsNumber<T> std::string operator()(const T *value) const {
     return std::to_string(*value);
   }
 };

@@ -41,6 +41,8 @@ struct ServerConfig {
   /// Without a turn of the engine's thread for so long, it is not alive.
   std::chrono::nanoseconds heartbeatTimeout = std::chrono::seconds(5);
   bool logRequests = false;
+  /// A log of batches for `replay`; empty: none.
+  std::string record;
   /// "http://HOST:PORT/v1/traces"; empty: no traces.
   std::string otlpEndpoint;
 };

@@ -123,6 +123,8 @@ StreamReply toReply(const StreamAnswer &answer, uint32_t sequenceNumber,
   }
   const Decoded &decoded = std::get<Decoded>(answer.answer);
   reply.behavior.assign(decoded.behavior.begin(), decoded.behavior.end());
+  reply.isNonFinite = decoded.isNonFinite;
+  reply.isHeld = decoded.isHeld;
   return reply;
 }
 

@@ -87,6 +87,8 @@ std::string writeDecodeResponse(std::string_view requestId,
   appendJsonNumber(out, milliseconds(decoded.queued));
   out += ",\"inference_ms\":";
   appendJsonNumber(out, milliseconds(decoded.computed));
+  if (decoded.isNonFinite)
+    out += ",\"non_finite\":true";
   out.push_back('}');
   return out;
 }

@@ -103,6 +103,8 @@ InferResponse writeInferResponse(std::string_view model, std::string_view id,
   appendJsonNumber(out, microseconds(decoded.queued));
   out += ",\"infer_us\":";
   appendJsonNumber(out, microseconds(decoded.computed));
+  if (decoded.isNonFinite)
+    out += ",\"non_finite\":true";
   out += "},\"outputs\":[{\"name\":\"behavior\",\"datatype\":\"FP32\","
          "\"shape\":[";
   appendJsonNumber(out, decoded.windows);

@@ -101,6 +101,10 @@ std::string writeStreamText(const StreamReply &reply) {
     out += ",\"error\":";
     appendJsonString(out, reply.error);
   }
+  if (reply.isNonFinite)
+    out += ",\"non_finite\":true";
+  if (reply.isHeld)
+    out += ",\"held\":true";
   out += ",\"latency_ms\":";
   appendJsonNumber(out, static_cast<double>(reply.latency.count()) * 1e-6);
   out += ",\"late\":";
@@ -115,7 +119,9 @@ std::string writeStreamBytes(const StreamReply &reply) {
   std::string out;
   appendBytes(out, reply.sequenceNumber);
   appendBytes(out, reply.endBin);
-  appendBytes(out, static_cast<uint32_t>(reply.status));
+  appendBytes(out, static_cast<uint32_t>(reply.status) |
+                       uint32_t(reply.isNonFinite) << 16 |
+                       uint32_t(reply.isHeld) << 17);
   appendBytes(out, saturate(reply.latency.count() / 1000));
   appendBytes(out, saturate(reply.late));
   appendBytes(out, saturate(reply.merged));

@@ -43,14 +43,17 @@ struct StreamReply {
   int64_t late = 0;
   int64_t merged = 0;
   std::vector<float> behavior;
+  /// As in Decoded.
+  bool isNonFinite = false;
+  bool isHeld = false;
   /// Where status is not 200.
   std::string error;
 };
 
 std::string writeStreamText(const StreamReply &reply);
 
-/// Little-endian: u32 sequence number, i32 end bin, u32 status, u32 latency in
-/// microseconds, u32 late, u32 merged, then f32 behavior or the error's UTF-8.
+/// Little-endian: u32 sequence number, i32 end bin, u32 status with bit 16 set
+/// for isNonFinite and bit 17 for isHeld, u32 latency in microseconds, u32 late, u32 merged, then f32 behavior or the error's UTF-8.
 std::string writeStreamBytes(const StreamReply &reply);
 
 } // namespace betz::serve
