@@ -5,6 +5,7 @@
 #include "serve/load/LoadReport.h"
 #include "serve/load/StreamRun.h"
 #include "serve/load_http/HttpLoad.h"
+#include "serve/load_http/IdleConnections.h"
 #include "tools/RuntimeCommands.h"
 
 #include <csignal>
@@ -22,6 +23,7 @@ struct LoadCommandOptions {
   bool http = false;
   std::string model;
   int64_t connections = 256;
+  int64_t idle = 0;
   serve::EngineConfig engine;
   std::vector<int64_t> loops, closed;
   std::vector<double> open;
@@ -59,6 +61,8 @@ Status check(const LoadCommandOptions &options) {
           "--loop, --streams and --http need a program and --in-process");
   } else if (!options.model.empty()) {
     return invalidArgument("--model names a server's; give it with a URL");
+  } else if (options.idle != 0) {
+    return invalidArgument("--idle connects to a server; give it with a URL");
   }
   if (options.loops.empty() && options.closed.empty() && options.open.empty() &&
       options.streams.empty())
@@ -72,10 +76,10 @@ Status check(const LoadCommandOptions &options) {
       std::ranges::any_of(options.open, below(0.001)) ||
       std::ranges::any_of(options.streams, below(1)) ||
       !(options.seconds > 0) || !(options.deadlineMs >= 0) ||
-      options.strides < 1 || options.connections < 1)
+      options.strides < 1 || options.connections < 1 || options.idle < 0)
     return invalidArgument("--loop, --closed, --open, --streams, --strides, "
                            "--connections and --seconds are above 0, "
-                           "--deadline-ms 0 or more");
+                           "--deadline-ms and --idle 0 or more");
   return checkOutputs({options.json}, {options.place});
 }
 
@@ -226,6 +230,7 @@ Status run(const LoadCommandOptions &options) {
   std::signal(SIGPIPE, SIG_IGN);
   std::vector<serve::LoadResult> results;
   std::vector<serve::StreamRunResult> streams;
+  int64_t idleOpen = 0;
   if (options.inProcess) {
     BETZ_RETURN_IF_ERROR(runLoops(options, load, results));
     BETZ_RETURN_IF_ERROR(runEngine(options, load, results));
@@ -233,13 +238,19 @@ Status run(const LoadCommandOptions &options) {
   } else {
     BETZ_ASSIGN_OR_RETURN(const serve::ServerAddress address,
                           serve::ServerAddress::parse(options.place));
+    BETZ_ASSIGN_OR_RETURN(std::unique_ptr<serve::IdleConnections> idle,
+                          serve::IdleConnections::open(address, options.idle));
     BETZ_RETURN_IF_ERROR(runHttp(options, load, address, results));
+    idleOpen = idle->countOpen();
   }
   for (const serve::StreamRunResult &result : streams)
     results.push_back(result.load);
   if (options.json != "-") {
     serve::printTable(results);
     printStreams(streams);
+    if (options.idle > 0)
+      fmt::print("{} of {} idle connections were open to the end\n", idleOpen,
+                 options.idle);
   }
   if (options.json.empty())
     return checkStreams(streams);
@@ -250,6 +261,8 @@ Status run(const LoadCommandOptions &options) {
   } else {
     report["server"] = options.place;
   }
+  if (options.idle > 0)
+    report["idle"] = {{"opened", options.idle}, {"open_at_end", idleOpen}};
   report["events"] = options.events;
   report["runs"] = Json::array();
   for (const serve::LoadResult &result : results)
@@ -300,6 +313,8 @@ void addLoadCommand(CommandLine &line) {
       ->add_option("--pattern", options->pattern,
                    "When requests of --open come: poisson, bursts or ramp")
       ->capture_default_str();
+  command->add_option("--idle", options->idle,
+                      "Connections to the server that only stay open");
   command->add_option("--streams", options->streams,
                       "N streams side by side, each decode compared with its "
                       "window decoded alone");

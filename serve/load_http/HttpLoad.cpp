@@ -295,10 +295,9 @@ Result<LoadResult> runOpenLoop(const HttpTarget &target,
     asio::co_spawn(run.context, runOpenClient(run, *client), asio::detached);
   asio::co_spawn(run.context, dispatch(run, start, std::move(times)),
                  asio::detached);
-  return finish(run,
-                fmt::format("open, {}, {:.4g}/s, HTTP", toString(pattern),
-                            rate),
-                start, before);
+  return finish(
+      run, fmt::format("open, {}, {:.4g}/s, HTTP", toString(pattern), rate),
+      start, before);
 }
 
 } // namespace betz::serve

@@ -36,17 +36,15 @@ Result<std::string> fetch(const ServerAddress &address, http::verb verb,
   BETZ_ASSIGN_OR_RETURN(const HttpResponse response,
                         askOnce(address, verb, target));
   if (response.result_int() != 200)
-    return invalidArgument(fmt::format("{}:{}{}: status {}: {}", address.host,
-                                       address.port, target,
-                                       response.result_int(),
-                                       response.body().substr(0, 200)));
+    return invalidArgument(fmt::format(
+        "{}:{}{}: status {}: {}", address.host, address.port, target,
+        response.result_int(), response.body().substr(0, 200)));
   return response.body();
 }
 
 Result<std::string> onlyModel(const ServerAddress &address) {
-  BETZ_ASSIGN_OR_RETURN(
-      const std::string body,
-      fetch(address, http::verb::post, "/v2/repository/index"));
+  BETZ_ASSIGN_OR_RETURN(const std::string body, fetch(address, http::verb::post,
+                                                      "/v2/repository/index"));
   BETZ_ASSIGN_OR_RETURN(const Json models, parseJson(body));
   std::vector<std::string> ready;
   for (const Json &model : models) {
@@ -143,9 +141,8 @@ BatchCounts BatchCounts::parse(std::string_view text) {
 
 BatchCounts BatchCounts::ask(const ServerAddress &address,
                              const std::string &name) {
-  const Result<std::string> body =
-      fetch(address, http::verb::get,
-            "/v2/models/" + escapePath(name) + "/stats");
+  const Result<std::string> body = fetch(
+      address, http::verb::get, "/v2/models/" + escapePath(name) + "/stats");
   return body.isOk() ? parse(*body) : BatchCounts();
 }
 

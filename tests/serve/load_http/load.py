@@ -27,9 +27,10 @@ def load(binaries, *arguments):
 def check_runs(checks, binaries, server, url):
     code, report, errors = load(
         binaries, url, "--closed", "3", "--open", "60", "--seconds", "1",
-        "--deadline-ms", "5000", "--connections", "8")
+        "--deadline-ms", "5000", "--connections", "8", "--idle", "300")
     checks.equal("exit code " + errors, code, 0)
     checks.equal("server", report["server"], url)
+    checks.equal("idle", report["idle"], {"opened": 300, "open_at_end": 300})
     checks.equal("names", [run["name"] for run in report["runs"]],
                  ["closed, 3 clients, HTTP", "open, poisson, 60/s, HTTP"])
     for run in report["runs"]:
@@ -50,6 +51,7 @@ def check_refusals(checks, binaries, url, program):
     for arguments, expected in (
             ([url, "--model", "nobody", "--closed", "1"], "nobody"),
             ([url, "--closed", "0"], "--closed"),
+            ([url, "--closed", "1", "--idle", "100000000"], "hard limit"),
             ([url, "--loop", "1"], "--in-process"),
             ([url], "nothing to run"),
             ([program, "--closed", "1"], "--in-process"),
