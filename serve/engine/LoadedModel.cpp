@@ -20,8 +20,8 @@ class InputBindings {
 public:
   InputBindings(const DecoderPorts &ports, const Windows &windows)
       : events{windows.events()}, times{int64_t(windows.timeBin.size())},
-        values{int64_t(windows.value.size())}, splits{int64_t(
-                                                   windows.rowSplits.size())},
+        values{int64_t(windows.value.size())},
+        splits{int64_t(windows.rowSplits.size())},
         starts{int64_t(windows.windowStart.size())} {
     add(ports.neuronId, windows.neuronId, events);
     add(ports.timeBin, windows.timeBin, times);

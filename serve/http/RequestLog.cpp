@@ -65,7 +65,10 @@ void finishExchange(Exchange &exchange,
   const int status = static_cast<int>(exchange.response.result_int());
   service.metrics.countRequest(exchange.endpoint, status, latency);
   exchange.response.set("X-Request-Id", exchange.requestId);
-  if (service.config.logRequests || status >= 500)
+  // Refusing what would be late is how the server keeps its promises, and under
+  // overload there are many; /metrics counts them.
+  const bool isFault = status >= 500 && status != httpStatus(ErrorKind::Late);
+  if (service.config.logRequests || isFault)
     logRequest(exchange, latency);
   if (service.spans && exchange.span.isSampled)
     service.spans->add(makeSpan(exchange, start, latency));

@@ -113,7 +113,7 @@ struct Parser {
     return *target || text == "false";
   }
   template <typename T>
-  requires kIsNumber<T>
+    requires kIsNumber<T>
   bool operator()(T *target) const {
     const std::optional<double> value = number();
     if (!value || *value != static_cast<double>(static_cast<T>(*value)))
@@ -158,7 +158,8 @@ struct Describe {
     return fmt::format("milliseconds in [{}, {}]", option.low, option.high);
   }
   template <typename T>
-  requires kIsNumber<T> std::string operator()(T *) const {
+    requires kIsNumber<T>
+  std::string operator()(T *) const {
     return fmt::format("an integer in [{}, {}]", option.low, option.high);
   }
 };
@@ -178,7 +179,8 @@ struct Print {
     return fmt::format("{}", static_cast<double>(value->count()) * 1e-6);
   }
   template <typename T>
-  requires kIsNumber<T> std::string operator()(const T *value) const {
+    requires kIsNumber<T>
+  std::string operator()(const T *value) const {
     return std::to_string(*value);
   }
 };

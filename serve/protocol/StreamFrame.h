@@ -53,7 +53,8 @@ struct StreamReply {
 std::string writeStreamText(const StreamReply &reply);
 
 /// Little-endian: u32 sequence number, i32 end bin, u32 status with bit 16 set
-/// for isNonFinite and bit 17 for isHeld, u32 latency in microseconds, u32 late, u32 merged, then f32 behavior or the error's UTF-8.
+/// for isNonFinite and bit 17 for isHeld, u32 latency in microseconds, u32
+/// late, u32 merged, then f32 behavior or the error's UTF-8.
 std::string writeStreamBytes(const StreamReply &reply);
 
 } // namespace betz::serve

@@ -66,6 +66,7 @@ RUNTIME_USES = {
                               "betz_serve_load", "betz_serve_record",
                               "betz_serve_http", "betz_serve_load_http"],
     "betz-rt": ["betz_runtime_commands"],
+    "write_serve_options": ["betz_serve_http"],
 }
 COMPILER_USES = {
     "betz_ir": ["betz_base", "betz_io"],
