@@ -1,5 +1,5 @@
-// Replaces operator new by one that counts, for the whole executable: include it
-// in one file of a test of its own.
+// Replaces operator new by one that counts, for the whole executable: include
+// it in one file of a test of its own.
 #pragma once
 
 #include <atomic>

@@ -12,8 +12,8 @@ Status checkRunFolder(const std::filesystem::path &folder, bool isStarted,
                     "name another folder",
                     folder.string()));
   if (!isStarted && resume)
-    return notFound(fmt::format("{}: holds no checkpoint to go on from",
-                                folder.string()));
+    return notFound(
+        fmt::format("{}: holds no checkpoint to go on from", folder.string()));
   return Status::ok();
 }
 
