@@ -102,6 +102,15 @@ Status runLoops(const LoadCommandOptions &options,
   return Status::ok();
 }
 
+Result<std::unique_ptr<serve::Engine>>
+startEngine(const serve::EngineConfig &config, const std::string &program,
+            const std::string &name) {
+  BETZ_ASSIGN_OR_RETURN(std::unique_ptr<serve::Engine> engine,
+                        serve::Engine::create(config));
+  BETZ_RETURN_IF_ERROR(engine->load({.path = program, .name = name}));
+  return engine;
+}
+
 /// Closed and open loops to an engine or a served model.
 template <class Target>
 Status runRequests(const LoadCommandOptions &options,
@@ -155,9 +164,7 @@ Status runEngine(const LoadCommandOptions &options,
   if (options.closed.empty() && options.open.empty())
     return Status::ok();
   BETZ_ASSIGN_OR_RETURN(std::unique_ptr<serve::Engine> engine,
-                        serve::Engine::create(options.engine));
-  BETZ_RETURN_IF_ERROR(
-      engine->load({.path = options.place, .name = load.model}));
+                        startEngine(options.engine, options.place, load.model));
   BETZ_RETURN_IF_ERROR(runRequests(options, load, *engine, results));
   return options.http ? runOwnServer(options, load, *engine, results)
                       : Status::ok();
@@ -173,9 +180,7 @@ Status runStreams(const LoadCommandOptions &options,
   config.maxQueue = config.streams.maxStreams =
       std::max(config.maxQueue, *std::ranges::max_element(options.streams));
   BETZ_ASSIGN_OR_RETURN(std::unique_ptr<serve::Engine> engine,
-                        serve::Engine::create(config));
-  BETZ_RETURN_IF_ERROR(
-      engine->load({.path = options.place, .name = load.model}));
+                        startEngine(config, options.place, load.model));
   BETZ_ASSIGN_OR_RETURN(std::shared_ptr<const Program> program,
                         readProgram(options.place));
   BETZ_ASSIGN_OR_RETURN(std::shared_ptr<Device> device,
@@ -219,6 +224,28 @@ void printStreams(std::span<const serve::StreamRunResult> results) {
         double(result.counts.bytesRead) * 1e-6);
 }
 
+Json makeReport(const LoadCommandOptions &options,
+                std::span<const serve::LoadResult> results,
+                std::span<const serve::StreamRunResult> streams,
+                int64_t idleOpen) {
+  Json report = Json::object();
+  if (options.inProcess) {
+    report["program"] = options.place;
+    report["device"] = options.engine.device;
+  } else {
+    report["server"] = options.place;
+  }
+  if (options.idle > 0)
+    report["idle"] = {{"opened", options.idle}, {"open_at_end", idleOpen}};
+  report["events"] = options.events;
+  report["runs"] = Json::array();
+  for (const serve::LoadResult &result : results)
+    report["runs"].push_back(toJson(result));
+  for (const serve::StreamRunResult &result : streams)
+    report["streams"].push_back(toJson(result));
+  return report;
+}
+
 Status run(const LoadCommandOptions &options) {
   BETZ_RETURN_IF_ERROR(check(options));
   const serve::LoadOptions load = {
@@ -254,22 +281,8 @@ Status run(const LoadCommandOptions &options) {
   }
   if (options.json.empty())
     return checkStreams(streams);
-  Json report = Json::object();
-  if (options.inProcess) {
-    report["program"] = options.place;
-    report["device"] = options.engine.device;
-  } else {
-    report["server"] = options.place;
-  }
-  if (options.idle > 0)
-    report["idle"] = {{"opened", options.idle}, {"open_at_end", idleOpen}};
-  report["events"] = options.events;
-  report["runs"] = Json::array();
-  for (const serve::LoadResult &result : results)
-    report["runs"].push_back(toJson(result));
-  for (const serve::StreamRunResult &result : streams)
-    report["streams"].push_back(toJson(result));
-  BETZ_RETURN_IF_ERROR(writeJsonReport(report, options.json));
+  BETZ_RETURN_IF_ERROR(writeJsonReport(
+      makeReport(options, results, streams, idleOpen), options.json));
   return checkStreams(streams);
 }
 

@@ -77,13 +77,22 @@ void writeModels(MetricsText &text, std::span<const ModelStatistics> models) {
   }
 }
 
+/// A metric without labels.
+struct Row {
+  const char *name;
+  MetricKind kind;
+  const char *help;
+  double value;
+};
+
+void writeRows(MetricsText &text, std::span<const Row> rows) {
+  for (const Row &row : rows) {
+    text.family(row.name, row.kind, row.help);
+    text.sample({}, row.value);
+  }
+}
+
 void writeStreams(MetricsText &text, const StreamStatistics &streams) {
-  struct Row {
-    const char *name;
-    MetricKind kind;
-    const char *help;
-    double value;
-  };
   const uint64_t looked = streams.pageHits + streams.pageMisses;
   const double hitRate = looked ? number(streams.pageHits) / number(looked) : 0;
   const Row rows[] = {
@@ -111,10 +120,7 @@ void writeStreams(MetricsText &text, const StreamStatistics &streams) {
       {"betz_stream_bytes_uploaded_total", kCounter,
        "Bytes of events that were uploaded", number(streams.bytesUploaded)},
   };
-  for (const Row &row : rows) {
-    text.family(row.name, row.kind, row.help);
-    text.sample({}, row.value);
-  }
+  writeRows(text, rows);
 }
 
 /// What a GPU says of itself; nothing of other devices.
@@ -204,12 +210,6 @@ std::string FrontMetrics::write(const Engine &engine) const {
   const Statistics statistics = engine.statistics();
   MetricsText text;
   writeFront(text);
-  struct Row {
-    const char *name;
-    MetricKind kind;
-    const char *help;
-    double value;
-  };
   const Row rows[] = {
       {"betz_ready", kGauge, "1 where requests are taken",
        number(engine.isReady())},
@@ -240,10 +240,7 @@ std::string FrontMetrics::write(const Engine &engine) const {
       {"betz_record_dropped_total", kCounter, "Batches that the log lacks",
        number(statistics.observed.dropped)},
   };
-  for (const Row &row : rows) {
-    text.family(row.name, row.kind, row.help);
-    text.sample({}, row.value);
-  }
+  writeRows(text, rows);
   writeDevice(text, readDeviceState(engine.config().device));
   writeErrors(text, statistics);
   writeModels(text, statistics.models);

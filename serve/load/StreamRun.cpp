@@ -13,12 +13,6 @@
 namespace betz::serve {
 namespace {
 
-/// What an event may be.
-struct EventLimits {
-  int32_t neurons = 1;
-  int32_t largestValue = 1;
-};
-
 /// Decodes wait for those of all other streams.
 constexpr std::chrono::seconds kDeadline{60};
 
@@ -34,7 +28,7 @@ struct Row {
 /// counts.
 class Client {
 public:
-  Client(std::shared_ptr<StreamSession> session, EventLimits limits,
+  Client(std::shared_ptr<StreamSession> session, WindowLimits limits,
          double events, uint32_t seed)
       : session(std::move(session)), limits(limits), random(seed),
         count(events * this->session->strideBins() /
@@ -62,7 +56,7 @@ public:
     for (const auto &[place, value] : account) {
       window.timeBin.push_back(place.first - begin);
       window.neuronId.push_back(place.second);
-      window.value.push_back(std::min(value, limits.largestValue));
+      window.value.push_back(std::min(value, limits.values - 1));
     }
     window.rowSplits = {0, int32_t(window.neuronId.size())};
     return window;
@@ -75,7 +69,7 @@ private:
   std::vector<StreamEvent> drawEvents() {
     std::vector<StreamEvent> events(size_t(count(random)));
     std::uniform_int_distribution<int32_t> bin(0, session->strideBins() - 1),
-        neuron(0, limits.neurons - 1), value(1, limits.largestValue);
+        neuron(0, limits.neurons - 1), value(1, limits.values - 1);
     for (StreamEvent &event : events) {
       event = {neuron(random), end + bin(random), value(random)};
       account[{event.bin, event.neuron}] += event.value;
@@ -95,7 +89,7 @@ private:
   }
 
   std::shared_ptr<StreamSession> session;
-  EventLimits limits;
+  WindowLimits limits;
   std::mt19937 random;
   std::poisson_distribution<int> count;
   int32_t end = 0;
@@ -107,9 +101,7 @@ private:
 Result<std::vector<std::unique_ptr<Client>>>
 openClients(Engine &engine, const Program &program,
             const StreamRunOptions &options) {
-  BETZ_ASSIGN_OR_RETURN(DecoderPorts ports, findDecoderPorts(program));
-  const EventLimits limits = {indexLimit(program, ports.neuronId),
-                              indexLimit(program, ports.value) - 1};
+  BETZ_ASSIGN_OR_RETURN(const WindowLimits limits, windowLimits(program));
   std::vector<std::unique_ptr<Client>> clients;
   for (int64_t i = 0; i < options.streams; ++i) {
     auto opened =
