@@ -167,6 +167,13 @@ Result<std::span<const float>> LoadedModel::finish(const Step &step) {
                                 size_t(step.windows * decoderPorts.columns));
 }
 
+Result<std::span<const float>> LoadedModel::run(const Windows &windows) {
+  const Windows *const request = &windows;
+  BETZ_RETURN_IF_ERROR(check(windows));
+  BETZ_ASSIGN_OR_RETURN(const Step step, start({&request, 1}));
+  return finish(step);
+}
+
 Status LoadedModel::warmUp() {
   const Clock::time_point end = Clock::now() + kWarmUpLimit;
   for (int64_t each : kWarmUpEvents) {

@@ -37,6 +37,8 @@ public:
   /// Waits for the step. f32 [step.windows, columns], until the step after
   /// next.
   Result<std::span<const float>> finish(const Step &step);
+  /// check(), start() and finish() of one request.
+  Result<std::span<const float>> run(const Windows &windows);
 
   ModelSchedule &schedule() { return modelSchedule; }
   const DecoderPorts &ports() const { return decoderPorts; }

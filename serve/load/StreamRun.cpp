@@ -158,17 +158,14 @@ Status compare(std::span<const std::unique_ptr<Client>> clients,
     ++result.load.onTime;
     result.load.latencies.push_back(row.latency);
     result.load.batchWindows += uint64_t(row.batchWindows);
-    const Windows view = own.view();
-    const Windows *const request = &view;
-    BETZ_RETURN_IF_ERROR(scratch.check(view));
-    BETZ_ASSIGN_OR_RETURN(LoadedModel::Step step, scratch.start({&request, 1}));
-    BETZ_ASSIGN_OR_RETURN(std::span<const float> alone, scratch.finish(step));
+    BETZ_ASSIGN_OR_RETURN(std::span<const float> alone,
+                          scratch.run(own.view()));
     if (std::memcmp(alone.data(), row.behavior.data(), alone.size_bytes()) == 0)
       continue;
     if (result.differing++ == 0)
       result.firstDifference = fmt::format(
           "stream {}, the window that ends before bin {}, {} events", i,
-          clients[i]->endBin(), view.events());
+          clients[i]->endBin(), own.neuronId.size());
   }
   return Status::ok();
 }

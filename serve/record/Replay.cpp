@@ -15,11 +15,7 @@ Result<std::span<const float>> run(LoadedModel &model,
   Windows windows = batch.windows();
   if (!model.ports().windowStart)
     windows.windowStart = {};
-  BETZ_RETURN_IF_ERROR(model.check(windows));
-  const Windows *const request = &windows;
-  BETZ_ASSIGN_OR_RETURN(const LoadedModel::Step step,
-                        model.start({&request, 1}));
-  return model.finish(step);
+  return model.run(windows);
 }
 
 std::optional<ReplayDifference> compare(const RecordedBatch &batch,
